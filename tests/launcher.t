@@ -1,0 +1,132 @@
+#!/bin/sh
+# ziatest: the command it builds, prints and becomes, against a launcher that
+# records its arguments
+. "$(dirname "$0")/lib.sh"
+
+bin=$tmp/bin
+mkdir "$bin" "$tmp/here"
+cp ziatest "$bin"
+cat >"$bin/fake" <<'END'
+#!/bin/sh
+# One line: the arguments, each in []
+for arg; do printf '[%s]' "$arg"; done
+echo
+echo $$ >"${PIDFILE:-/dev/null}"
+exit "${FAKE_STATUS:-0}"
+END
+printf '#!/bin/sh\n' >"$bin/probe"
+chmod +x "$bin"/*
+cp "$bin/fake" "$bin/mpirun"
+cp "$bin/probe" "$tmp/here/ziaprobe"
+PATH=$bin:$PATH
+cd "$tmp/here" || exit 1
+stamp='[0-9]{10} [0-9]{1,6}'
+stamped='\[[0-9]{10}\]\[[0-9]{1,6}\]'
+
+run ziatest 4
+like 'the default launcher' "$out" "\[-npernode\]\[4\]\[./ziaprobe\]$stamped\[4\]"
+like 'the command line on stderr, and nothing else' "$err" \
+	"mpirun -npernode 4 ./ziaprobe $stamp 4"
+is 'status 0' "$status" 0
+
+run ziatest 4 'fake --ntasks 1024 --ntasks-per-node '
+like "N after the launcher's last option" "$out" \
+	"\[--ntasks\]\[1024\]\[--ntasks-per-node\]\[4\]\[./ziaprobe\]$stamped\[4\]"
+like 'one space is added after the launcher' "$err" \
+	"fake --ntasks 1024 --ntasks-per-node  4 ./ziaprobe $stamp 4"
+
+run ziatest 12 'fake --map-by ppr:{}:node -x {}'
+like '{} is replaced, every one, and N is not added' "$err" \
+	"fake --map-by ppr:12:node -x 12 ./ziaprobe $stamp 12"
+
+run ziatest 007 'fake -n'
+like 'N is a decimal number' "$err" "fake -n 7 ./ziaprobe $stamp 7"
+
+run ziatest 1 'fake "two words" $HOME; fake'
+like 'the launcher is a shell command' "$out" \
+	"\[two words\]\[$HOME\]\|\[1\]\[./ziaprobe\]$stamped\[1\]"
+
+# The stamp is the realtime clock, between two readings of date, and not zero-padded.
+before=$(date +%s%6N)
+run ziatest 1 'fake'
+after=$(date +%s%6N)
+started=$(printf '%s\n' "$err" | awk '{ printf "%s%06d", $4, $5 }')
+ok 'SEC USEC is the time of the start' [ "$before" -le "$started" ]
+ok 'SEC USEC is not later than the end' [ "$started" -le "$after" ]
+padded=0
+for _ in $(seq 40); do
+	run ziatest 1 'fake'
+	case $err in *' 0'[0-9]*) padded=1 ;; esac
+done
+is 'USEC is a plain integer' $padded 0
+
+# exec: the launcher is the process that ziatest was.
+PIDFILE=$tmp/pid ziatest 1 'exec fake' >"$tmp/out" 2>&1 &
+pid=$!
+wait $pid
+is 'ziatest becomes the launcher' "$(cat "$tmp/pid")" "$pid"
+
+for want in 0 1 7 42 255; do
+	FAKE_STATUS=$want run ziatest 1 fake
+	is "the launcher's status $want is ziatest's" "$status" "$want"
+done
+run ziatest 1 'no-such-launcher -n'
+is 'a launcher that is not found: 127' "$status" 127
+run ziatest 1 'kill -KILL $$; fake'
+is 'a launcher killed by a signal: 128 + 9, as a shell gives it' "$status" 137
+touch "$tmp/plain"
+run ziatest 1 "$tmp/plain"
+is 'a launcher that cannot be executed: 126' "$status" 126
+
+# Which probe.
+mv ziaprobe "$bin/ziaprobe"
+run ziatest 3 fake
+like 'without ./ziaprobe, the one beside ziatest' "$err" "fake 3 $bin/ziaprobe $stamp 3"
+mkdir ziaprobe
+run ziatest 3 fake
+like 'a directory ./ziaprobe is not a probe' "$err" "fake 3 $bin/ziaprobe $stamp 3"
+rmdir ziaprobe
+odd="$tmp/it's a \$HOME"
+mkdir "$odd"
+cp "$bin/ziatest" "$bin/ziaprobe" "$odd"
+run "$odd/ziatest" 3 fake
+like 'its path is quoted for the shell' "$out" "\[3\]\[$tmp/it's a \\\$HOME/ziaprobe\]$stamped\[3\]"
+ln -s "$bin/ziatest" "$tmp/link"
+run "$tmp/link" 3 fake
+like 'also when ziatest is a symbolic link' "$err" "fake 3 $bin/ziaprobe $stamp 3"
+rm "$bin/ziaprobe"
+run ziatest 3 fake
+like 'no probe: said once, nothing launched' "$out/$err" \
+	"/ziatest: error: no executable ziaprobe .*'make'"
+is 'no probe: status 1' "$status" 1
+
+# Usage errors.
+usage='usage: ziatest .*'
+cp "$bin/probe" ziaprobe
+for n in abc 0 3.5 '' 99999999999 4x ' 4' +4 2147483648; do
+	run ziatest "$n" fake
+	like "N '$n': a usage error" "$out/$err" "/ziatest: error: N must be .*\|$usage"
+	is "N '$n': status 2" "$status" 2
+done
+run ziatest -1 fake
+like 'N -1: a usage error' "$out/$err" "/.*ziatest: invalid option .*\|$usage"
+is 'N -1: status 2' "$status" 2
+run ziatest
+like 'no arguments: a usage error' "$out/$err" "/ziatest: error: N, .* is missing\|$usage"
+is 'no arguments: status 2' "$status" 2
+run ziatest 4 srun --ntasks 4
+like 'an unquoted launcher: a usage error' "$out/$err" "/ziatest: error: too many .*\|$usage"
+is 'an unquoted launcher: status 2' "$status" 2
+run ziatest 4 ' '
+like 'an empty launcher: a usage error' "$out/$err" "/ziatest: error: the launcher is empty\|$usage"
+run ziatest 4 --help
+like 'an option after N: a usage error' "$out/$err" "/ziatest: error: options go before N.*\|$usage"
+run ziatest --unknown 4
+is 'an unknown option: status 2' "$status" 2
+
+run ziatest -h
+like '-h: the usage and more on stdout' "$out" "$usage"
+is '-h: nothing on stderr, status 0' "$err$status" 0
+run ziatest --version
+like '-V: the version' "$out" 'ziatest [0-9.]+'
+finish

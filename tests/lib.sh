@@ -1,0 +1,119 @@
+# shellcheck shell=sh
+# TAP for POSIX sh. A test starts with
+#
+#	. "$(dirname "$0")/lib.sh"
+#
+# and ends with 'finish'. It then runs in the project's directory, which is also
+# $top, and has a directory of its own, $tmp, removed at the end.
+
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top" || exit 1
+tmp=$(mktemp -d) || exit 1
+chmod 755 "$tmp"
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+count=0
+
+# ok NAME COMMAND...: passes if COMMAND does
+ok() {
+	name=$1
+	shift
+	count=$((count + 1))
+	if "$@"; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		return 1
+	fi
+}
+
+# is NAME GOT EXPECTED: passes if the two are the same
+is() {
+	ok "$1" [ "$2" = "$3" ] || diag "     got: $2" "expected: $3"
+}
+
+# like NAME TEXT PATTERN: passes if TEXT as a whole, newlines as '|', matches
+# the extended regular expression PATTERN
+like() {
+	text=$(printf '%s\n' "$2" | paste -s -d '|' -)
+	ok "$1" matches "$text" "^($3)\$" || diag " got: $text" "like: $3"
+}
+
+matches() {
+	printf '%s\n' "$1" | grep -Eqe "$2"
+}
+
+diag() {
+	printf '%s\n' "$@" | sed 's/^/# /'
+}
+
+# skip NAME REASON: in CI a failure
+skip() {
+	count=$((count + 1))
+	if [ -n "${CI-}" ]; then
+		echo "not ok $count - $1"
+		diag "skipped, which CI does not allow: $2"
+	else
+		echo "ok $count - $1 # SKIP $2"
+	fi
+}
+
+# skip_all REASON: ends the test; in CI a failure
+skip_all() {
+	[ -z "${CI-}" ] || { echo "Bail out! skipped, which CI does not allow: $1"; exit 1; }
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+# run COMMAND...: leaves its output in $out and $err and its exit status in $status
+# shellcheck disable=SC2034 # for the tests
+run() {
+	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	status=$?
+	out=$(cat "$tmp/out")
+	err=$(cat "$tmp/err")
+}
+
+# poll SECONDS COMMAND...: until COMMAND passes; fails after SECONDS
+poll() {
+	end=$(($(date +%s) + $1))
+	shift
+	until "$@"; do
+		[ "$(date +%s)" -lt "$end" ] || return 1
+		sleep 0.1
+	done
+}
+
+has() {
+	command -v "$1" >/dev/null
+}
+
+# needs_cluster: skips the whole test where tests/cluster cannot run
+needs_cluster() {
+	why=$(tests/cluster 1 true 2>&1) || skip_all "$why"
+}
+
+# has_mpi MPI: whether there is a wrapper mpicc.MPI, Debian's name; skips if not
+has_mpi() {
+	has "mpicc.$1" || { skip "with $1" "mpicc.$1 not found; tests/setup installs it"; return 1; }
+}
+
+# pmi MPI: what srun's option --mpi calls the start-up protocol of MPI
+pmi() {
+	case $1 in
+	openmpi) echo pmix ;;
+	mpich) echo pmi2 ;;
+	esac
+}
+
+# quick_build MPI: $tmp/MPI with a ziatest and a ziaprobe whose pad is a token
+quick_build() {
+	mkdir -p "$tmp/$1" &&
+	cp ziatest "$tmp/$1" &&
+	"mpicc.$1" -DPAD='"ziaprobe.c"' -o "$tmp/$1/ziaprobe" ziaprobe.c
+}
+
+finish() {
+	echo "1..$count"
+}

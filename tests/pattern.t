@@ -1,0 +1,68 @@
+#!/bin/sh
+# The messages of ziaprobe: every rank's MPI calls, as a PMPI tracer sees them on a
+# real cluster, against the table below
+. "$(dirname "$0")/lib.sh"
+needs_cluster
+
+# What a process of a block does, in order, with the processes of the same local
+# rank in other blocks; written by hand from the specification. In the
+# specification's words the blocks are nodes, counted from 1.
+#
+# blocks  block  calls
+table='
+1         0      both 0, both 0
+2         0      send 1, recv 1
+2         1      recv 0, send 0
+3         0      send 1, recv 1, recv 2, send 2
+3         1      recv 0, send 0
+3         2      send 0, recv 0
+4         0      send 1, recv 1
+4         1      recv 0, send 0
+4         2      send 3, recv 3
+4         3      recv 2, send 2
+5         0      send 1, recv 1, recv 4, send 4
+5         1      recv 0, send 0
+5         2      send 3, recv 3
+5         3      recv 2, send 2
+5         4      send 0, recv 0'
+
+expected() {	# BLOCKS N
+	printf '%s\n' "$table" | awk -v blocks="$1" -v n="$2" '
+	$1 == blocks {
+		for (l = 0; l < n; l++) {
+			printf "%d: ", $2 * n + l
+			for (i = 3; i < NF; i += 2)
+				printf "%s:%d:1 ", $i, $(i + 1) * n + l
+			print "gather:0"
+		}
+	}' | sort -n
+}
+
+cat >"$tmp/all" <<'END'
+for blocks in 1 2 3 4 5; do
+	for n in 1 2 3; do
+		export TRACE="$1/$blocks.$n"
+		mkdir "$TRACE"
+		./ziatest $n "srun --mpi=$2 --export=ALL,LD_PRELOAD=$1/trace.so --nodes $blocks --ntasks $((blocks * n)) --ntasks-per-node" >"$TRACE/log" 2>&1
+	done
+done
+END
+
+for mpi in openmpi mpich; do
+	has_mpi $mpi || continue
+	quick_build "$mpi"
+	"mpicc.$mpi" -shared -fPIC -o "$tmp/$mpi/trace.so" tests/trace.c
+	(cd "$tmp/$mpi" && "$top/tests/cluster" 5 sh "$tmp/all" "$tmp/$mpi" "$(pmi "$mpi")")
+	for blocks in 1 2 3 4 5; do
+		for n in 1 2 3; do
+			dir=$tmp/$mpi/$blocks.$n
+			got=$(cd "$dir" && for rank in [0-9]*; do
+				printf '%s: ' "$rank"
+				sed 's/\(gather:0\):.*/\1/' "$rank"
+			done | sort -n)
+			is "$mpi, $blocks blocks of $n: bytes, peers and order" \
+				"$got" "$(expected $blocks $n)" || diag "$(cat "$dir/log")"
+		done
+	done
+done
+finish

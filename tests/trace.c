@@ -1,0 +1,91 @@
+/* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, as one
+ * line to the file $TRACE/R. A message is what:peer:bytes. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char line[4096];
+
+static void note(const char *what, int peer, int count, MPI_Datatype type)
+{
+	size_t used = strlen(line);
+	int size;
+
+	PMPI_Type_size(type, &size);
+	snprintf(line + used, sizeof line - used, "%s:%d:%d ", what, peer, count * size);
+}
+
+int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
+{
+	note("send", to, n, t);
+	return PMPI_Send(b, n, t, to, tag, c);
+}
+
+int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
+{
+	MPI_Status own;
+	int got, result = PMPI_Recv(b, n, t, from, tag, c, &own);
+
+	PMPI_Get_count(&own, t, &got);
+	note("recv", own.MPI_SOURCE, got, t);
+	if (s != MPI_STATUS_IGNORE)
+		*s = own;
+	return result;
+}
+
+int MPI_Sendrecv(const void *sb, int sn, MPI_Datatype st, int to, int stag, void *rb, int rn,
+		 MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
+{
+	note("both", to, sn, st);
+	note("both", from, rn, rt);
+	return PMPI_Sendrecv(sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s);
+}
+
+int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Datatype rt,
+	       int root, MPI_Comm c)
+{
+	(void)rn, (void)rt;
+	note("gather", root, sn, st);
+	return PMPI_Gather(sb, sn, st, rb, rn, rt, root, c);
+}
+
+/* Whatever else communicates is not in the specification, and shows as itself. */
+#define UNEXPECTED(name, parameters, arguments)                                                    \
+	int MPI_##name parameters                                                                  \
+	{                                                                                          \
+		note(#name, 0, 0, MPI_BYTE);                                                       \
+		return PMPI_##name arguments;                                                      \
+	}
+UNEXPECTED(Barrier, (MPI_Comm c), (c))
+UNEXPECTED(Bcast, (void *b, int n, MPI_Datatype t, int r, MPI_Comm c), (b, n, t, r, c))
+UNEXPECTED(Isend, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r),
+	   (b, n, t, to, tag, c, r))
+UNEXPECTED(Irecv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
+	   (b, n, t, from, tag, c, r))
+UNEXPECTED(Ssend, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c),
+	   (b, n, t, to, tag, c))
+UNEXPECTED(Reduce, (const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, int r, MPI_Comm c),
+	   (s, b, n, t, o, r, c))
+UNEXPECTED(Allreduce, (const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c),
+	   (s, b, n, t, o, c))
+UNEXPECTED(Allgather, (const void *s, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
+	   (s, n, t, b, m, u, c))
+UNEXPECTED(Comm_split, (MPI_Comm c, int color, int key, MPI_Comm *n), (c, color, key, n))
+
+int MPI_Finalize(void)
+{
+	char path[4096];
+	FILE *file;
+	int rank;
+
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	snprintf(path, sizeof path, "%s/%d", getenv("TRACE"), rank);
+	if ((file = fopen(path, "w"))) {
+		fprintf(file, "%s\n", line);
+		fclose(file);
+	}
+	return PMPI_Finalize();
+}

@@ -1,0 +1,5 @@
+#!/bin/sh
+# The pure functions, in tests/unit.c, built with the project's MPI compiler
+. "$(dirname "$0")/lib.sh"
+${MPICC:-mpicc} -DPAD='"ziaprobe.c"' -Wall -Wextra -o "$tmp/unit" tests/unit.c || exit 1
+"$tmp/unit"
