@@ -7,6 +7,7 @@
 # $top, and has a directory of its own, $tmp, removed at the end.
 
 set -u
+unset MAKEFLAGS MFLAGS MAKELEVEL	# of the make that runs the tests
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top" || exit 1
 tmp=$(mktemp -d) || exit 1

@@ -44,8 +44,8 @@ int MPI_Sendrecv(const void *sb, int sn, MPI_Datatype st, int to, int stag, void
 	return PMPI_Sendrecv(sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s);
 }
 
-int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Datatype rt,
-	       int root, MPI_Comm c)
+int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Datatype rt, int root,
+	       MPI_Comm c)
 {
 	(void)rn, (void)rt;
 	note("gather", root, sn, st);
@@ -61,7 +61,8 @@ int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Da
 	}
 UNEXPECTED(Barrier, (MPI_Comm c), (c))
 UNEXPECTED(Bcast, (void *b, int n, MPI_Datatype t, int r, MPI_Comm c), (b, n, t, r, c))
-UNEXPECTED(Isend, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r),
+UNEXPECTED(Isend,
+	   (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r),
 	   (b, n, t, to, tag, c, r))
 UNEXPECTED(Irecv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
 	   (b, n, t, from, tag, c, r))
@@ -71,7 +72,8 @@ UNEXPECTED(Reduce, (const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, int
 	   (s, b, n, t, o, r, c))
 UNEXPECTED(Allreduce, (const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c),
 	   (s, b, n, t, o, c))
-UNEXPECTED(Allgather, (const void *s, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
+UNEXPECTED(Allgather,
+	   (const void *s, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
 	   (s, n, t, b, m, u, c))
 UNEXPECTED(Comm_split, (MPI_Comm c, int color, int key, MPI_Comm *n), (c, color, key, n))
 

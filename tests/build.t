@@ -1,0 +1,61 @@
+#!/bin/sh
+# The build: the pad survives every compiler option, no warnings, no leftovers
+. "$(dirname "$0")/lib.sh"
+
+pad=104857600
+cp Makefile ziatest.c ziaprobe.c "$tmp"
+cd "$tmp" || exit 1
+find . | sort >../files.$$ && mv ../files.$$ files && echo ./files >>files && sort -o files files
+
+built() {	# NAME MAKE-ARGUMENT...
+	name=$1
+	shift
+	rm -f ziaprobe
+	run make -s ziaprobe "$@"
+	is "$name: builds silently" "$out$err/$status" /0
+	strip ziaprobe
+	ok "$name: 100 MiB after strip" [ "$(wc -c <ziaprobe)" -ge $pad ]
+}
+built '-O0' CFLAGS=-O0
+built 'gcc, -O3, LTO, stripped and swept by the linker' CFLAGS='-O3 -flto' LDFLAGS='-s -Wl,--gc-sections'
+if has clang; then
+	built 'clang, swept by the linker' MPICC='env OMPI_CC=clang MPICH_CC=clang mpicc' \
+		CFLAGS='-O3 -ffunction-sections -fdata-sections' LDFLAGS='-Wl,--gc-sections'
+else
+	skip clang 'clang not found'
+fi
+is 'the pad lies in a segment that is only read' \
+	"$(readelf -lW ziaprobe | awk '$1 == "LOAD" && length($5) > 8 && $5 > "0x06400000" { print $7 $8 }')" R0x1000
+ok 'the pad does not compress' [ "$(gzip -1 <ziaprobe | wc -c)" -ge $pad ]
+
+rm -f ziaprobe
+run make ziaprobe MPICC='echo small >ziaprobe #'
+ok 'a dropped pad: make fails' [ "$status" -ne 0 ]
+like 'a dropped pad: make says so' "$err" 'ziaprobe is smaller than 104857600 bytes.*'
+ok 'a dropped pad: no executable is left' test ! -e ziaprobe
+
+run make
+is 'make: status 0' "$status" 0
+run make
+like 'nothing is built twice' "$out" 'make: Nothing to be done .*'
+run make install DESTDIR="$tmp/stage" PREFIX=/opt/zia
+ok 'make install' cmp ziaprobe stage/opt/zia/bin/ziaprobe
+run stage/opt/zia/bin/ziatest -V
+is "the installed ziatest runs" "$status" 0
+rm -r stage out err
+make -s clean
+is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
+
+strict='-Wall -Wextra -Wpedantic -std=c11 -Werror -O2'
+for cc in gcc clang; do
+	has $cc || { skip $cc "$cc not found"; continue; }
+	# shellcheck disable=SC2086 # options
+	ok "no warning: ziatest.c, $cc" $cc $strict -o ziatest ziatest.c
+	for mpi in openmpi mpich; do
+		has_mpi $mpi || continue
+		# shellcheck disable=SC2086
+		ok "no warning: ziaprobe.c, $cc, $mpi" env OMPI_CC=$cc MPICH_CC=$cc \
+			mpicc.$mpi $strict -DPAD='"Makefile"' -o ziaprobe ziaprobe.c
+	done
+done
+finish

@@ -1,0 +1,101 @@
+#!/bin/sh
+# tests/cluster itself: the command's status and output, as root and as an ordinary
+# user, two at a time, interactive, interrupted, and what it says when it cannot
+. "$(dirname "$0")/lib.sh"
+needs_cluster
+
+hosts=$(printf 'n1\nn2\nn3')
+
+run tests/cluster 3 srun -N 3 -n 3 hostname
+is "the command's output, from three nodes" "$(sort "$tmp/out")" "$hosts"
+is 'nothing of the daemons on stderr' "$err" ''
+is 'status 0' "$status" 0
+run tests/cluster 1 sh -c 'echo out; echo err >&2; exit 7'
+is "the command's status is its own" "$status" 7
+is "the command's stderr is its own" "$out/$err" out/err
+run tests/cluster 1 sh -c 'kill -KILL $$'
+is 'a command killed by a signal: 128 + 9' "$status" 137
+echo input | tests/cluster 1 cat >"$tmp/got"
+is "the command's input" "$(cat "$tmp/got")" input
+run tests/cluster 2 ssh n2 'hostname; cat /proc/net/dev | grep -c eth0'
+is 'ssh enters a node and its network' "$out" "$(printf 'n2\n1')"
+
+# Two at a time; each stays until it has seen the other.
+meet='touch $0; i=0; until [ -e $1 ] || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done; [ -e $1 ] && srun -N 2 -n 2 hostname'
+tests/cluster 2 sh -c "$meet" "$tmp/a" "$tmp/b" >"$tmp/out.a" 2>&1 &
+tests/cluster 2 sh -c "$meet" "$tmp/b" "$tmp/a" >"$tmp/out.b" 2>&1 &
+wait
+is 'two at a time' "$(sort "$tmp/out.a" "$tmp/out.b")" "$(printf 'n1\nn1\nn2\nn2')"
+
+# Interactive: a shell on a terminal.
+if has script; then
+	printf 'echo "on $(hostname), $(tty)"; srun hostname </dev/null\nexit 3\n' |
+		script -qec 'tests/cluster 1 bash --norc' /dev/null >"$tmp/out" 2>&1
+	is "interactive: the shell's status" $? 3
+	ok 'interactive: on the login node, with a terminal' grep -q 'on login, /dev/pts' "$tmp/out"
+	ok 'interactive: jobs run' grep -q '^n1' "$tmp/out"
+else
+	skip interactive "script not found; tests/setup installs it"
+fi
+
+# Interrupted: no process of it is left, known by a mark in the environment, hence
+# no namespace, and no mount.
+left() {
+	grep -lasF "MARK=$tmp" /proc/[0-9]*/environ
+}
+none_left() {
+	[ -z "$(left)" ]
+}
+mount >"$tmp/mounts"
+for signal in INT TERM HUP KILL; do
+	# Without job control a background job would ignore SIGINT.
+	MARK=$tmp env --default-signal=INT tests/cluster 2 sh -c "srun -N 2 sleep 1000 & touch $tmp/$signal; sleep 1000" &
+	pid=$!
+	ok "SIG$signal: it was up" poll 60 test -e "$tmp/$signal"
+	ok "SIG$signal: its processes are found" test -n "$(left)"
+	kill -$signal $pid
+	wait $pid 2>/dev/null
+	is "SIG$signal: the status says so" "$(kill -l $?)" $signal
+	ok "SIG$signal: no process is left" poll 20 none_left || diag "$(left)"
+done
+mount >"$tmp/mounts.after"
+ok 'no mount is left' cmp "$tmp/mounts" "$tmp/mounts.after"
+
+# As an ordinary user: root tries it as the first one with subordinate ids.
+name='as an ordinary user'
+if [ "$(id -u)" -eq 0 ]; then
+	user=$(sed -n '1s/:.*//p' /etc/subuid)
+	if [ -n "$user" ]; then
+		cp tests/cluster "$tmp/for-user"
+		run runuser -u "$user" -- sh -c "cd / && $tmp/for-user 3 srun -N 3 -n 3 hostname"
+		is "$name" "$(sort "$tmp/out")$err$status" "${hosts}0"
+		run runuser -u "$user" -- sh -c "cd / && $tmp/for-user 1 sh -c 'exit 7'"
+		is "$name: the command's status" "$status" 7
+	else
+		skip "$name" 'no user with subordinate ids in /etc/subuid'
+	fi
+	run setpriv --reuid 65000 --regid 65000 --clear-groups "$tmp/for-user" 1 true
+	like 'a user without subordinate ids: what to do' "$err/$status" \
+		'tests/cluster: no entry for 65000 in /etc/subuid: [^|]*usermod[^|]*/125'
+else
+	skip 'as root' 'not root'
+fi
+
+# What it says when it cannot.
+mkdir "$tmp/none"
+for tool in sh id env setpriv unshare ip munged srun; do
+	ln -s "$(PATH=$PATH:/usr/sbin command -v $tool)" "$tmp/none/$tool"
+done
+run sh -c "sed 's|^PATH=.*|PATH=$tmp/none|' tests/cluster >$tmp/poor; sh $tmp/poor 1 true"
+like 'a missing package: one line that names it' "$out/$err/$status" \
+	'/tests/cluster: slurmctld not found: install it [^|]*apt-get install slurm-wlm\)/125'
+for args in '' 4 'x true' '0 true' '-1 true'; do
+	# shellcheck disable=SC2086 # none, one or two
+	run tests/cluster $args
+	like "arguments '$args': the usage" "$out/$err/$status" '/tests/cluster: usage: [^|]*/125'
+done
+sed 's/slurmd -D -N/slurmd -f nowhere -D -N/; s/poll \$((60 + nodes))/poll 2/' tests/cluster >"$tmp/broken"
+run sh "$tmp/broken" 1 echo never
+ok 'a daemon that fails: the end of its log' grep -q "nowhere" "$tmp/err"
+is 'a daemon that fails: the command does not run' "$out/$status" /125
+finish

@@ -1,0 +1,88 @@
+#!/bin/sh
+# The pair as built by make, on real clusters of 1 to 4 nodes: srun, mpirun, mpiexec
+# and sbatch, with Open MPI and MPICH
+. "$(dirname "$0")/lib.sh"
+needs_cluster
+
+stamp='[0-9]{10} [0-9]{1,6}'
+result='Time test was completed in ([ 0-9]{5}\.[0-9]{2} millisecs|[ 0-9]{3}:[0-9]{2} min:sec)\|Slowest rank: [0-9]+'
+
+# case NAME COMMAND...: runs it, in a cluster, and keeps what came of it
+cat >"$tmp/case" <<'END'
+name=$1
+shift
+"$@" >"$name.out" 2>"$name.err"
+echo $? >"$name.status"
+END
+
+# result_of NODES N DIR NAME LINE: what the case NAME in DIR left
+result_of() {
+	# Open MPI's mpirun warns now and then of a race of its own with ssh.
+	sed -i '/plm:rsh: Warning: setpgid/d' "$3/$4.err"
+	like "$4: the command line and the result, nothing else" \
+		"$(cat "$3/$4.out")/$(cat "$3/$4.err")" "/$5 $stamp $2\|$result"
+	is "$4: status 0" "$(cat "$3/$4.status")" 0
+	slowest=$(sed -n 's/^Slowest rank: //p' "$3/$4.err")
+	ok "$4: the slowest rank is an originator" \
+		[ "$((${slowest:--1} / $2 % 2)) $((${slowest:--1} < $1 * $2))" = '0 1' ]
+}
+
+for mpi in openmpi mpich; do
+	has_mpi $mpi || continue
+	dir=$tmp/$mpi
+	mkdir "$dir" "$dir/elsewhere"
+	cp Makefile ziatest.c ziaprobe.c run_ziatest.sh "$dir"
+	make -s -C "$dir" MPICC=mpicc.$mpi || exit 1
+	cd "$dir" || exit 1
+	type=$(pmi $mpi)
+	for nodes in 1 2 3 4; do
+		"$top/tests/cluster" $nodes sh "$tmp/case" "$mpi-srun-$nodes" \
+			./ziatest 4 "srun --mpi=$type --ntasks $((4 * nodes)) --ntasks-per-node "
+		result_of $nodes 4 . "$mpi-srun-$nodes" \
+			"srun --mpi=$type --ntasks $((4 * nodes)) --ntasks-per-node  4 ./ziaprobe"
+	done
+
+	# Installed, as Spack does, and called from another directory through PATH.
+	(cd elsewhere && PATH=$dir:$PATH SLURM_MPI_TYPE=$type "$top/tests/cluster" 2 \
+		sh "$tmp/case" $mpi-installed ziatest 2 "srun --ntasks 4 --ntasks-per-node ")
+	result_of 2 2 elsewhere $mpi-installed \
+		"srun --ntasks 4 --ntasks-per-node  2 $dir/ziaprobe"
+
+	# sbatch copies the script; here it is also submitted from another directory.
+	(cd elsewhere && NICS=2 SLURM_MPI_TYPE=$type "$top/tests/cluster" 3 \
+		sh "$tmp/case" $mpi-sbatch sbatch --wait --nodes 3 -o batch.out -e batch.err ../run_ziatest.sh)
+	is "$mpi-sbatch: sbatch's status" "$(cat elsewhere/$mpi-sbatch.status)" 0
+	cp elsewhere/batch.out elsewhere/$mpi-sbatch.out
+	cp elsewhere/batch.err elsewhere/$mpi-sbatch.err
+	result_of 3 2 elsewhere $mpi-sbatch \
+		"srun --distribution=block:block --ntasks 6 --cpus-per-task 8 --ntasks-per-node  2 ./ziaprobe"
+	cd "$top" || exit 1
+done
+
+if [ -d "$tmp/openmpi" ]; then
+	cd "$tmp/openmpi" || exit 1
+	"$top/tests/cluster" 3 salloc -Q --nodes 3 --ntasks-per-node 2 \
+		sh "$tmp/case" salloc-mpirun ./ziatest 2
+	result_of 3 2 . salloc-mpirun 'mpirun -npernode 2 ./ziaprobe'
+
+	printf 'n%d slots=4\n' 1 2 3 >hosts
+	"$top/tests/cluster" 3 sh "$tmp/case" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
+	result_of 3 2 . hostfile-mpirun 'mpirun --hostfile hosts -npernode 2 ./ziaprobe'
+	"$top/tests/cluster" 4 sh "$tmp/case" placeholder-mpirun \
+		./ziatest 2 'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:{}:node'
+	result_of 4 2 . placeholder-mpirun \
+		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
+fi
+if [ -d "$tmp/mpich" ]; then
+	cd "$tmp/mpich" || exit 1
+	"$top/tests/cluster" 3 sh "$tmp/case" hosts-mpiexec \
+		./ziatest 2 'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn'
+	result_of 3 2 . hosts-mpiexec 'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2 ./ziaprobe'
+fi
+
+# Outside a job the batch script says how to submit it.
+cd "$top" || exit 1
+run env -u SLURM_JOB_ID ./run_ziatest.sh
+like 'run_ziatest.sh outside a job' "$out/$err/$status" \
+	'/./run_ziatest.sh: error: not inside a Slurm job; submit it: sbatch [^|]*/2'
+finish
