@@ -75,7 +75,7 @@ static int processes_per_node(const char *text)
 
 	errno = 0;
 	n = strtol(text, NULL, 10);
-	if (!*text || text[strspn(text, "0123456789")] || errno || n < 1 || n > INT_MAX)
+	if (text[strspn(text, "0123456789")] || errno || n < 1 || n > INT_MAX)
 		fail(2, "N must be a whole number from 1 to %d, not '%s'", INT_MAX, text);
 	return (int)n;
 }

@@ -82,7 +82,7 @@ poll() {
 	shift
 	until "$@"; do
 		[ "$(date +%s)" -lt "$end" ] || return 1
-		sleep 0.1
+		sleep 0.02
 	done
 }
 
@@ -90,9 +90,14 @@ has() {
 	command -v "$1" >/dev/null
 }
 
+# cluster NODES COMMAND...: tests/cluster; what hangs is ended, with status 124
+cluster() {
+	timeout 120 "$top/tests/cluster" "$@"
+}
+
 # needs_cluster: skips the whole test where tests/cluster cannot run
 needs_cluster() {
-	why=$(tests/cluster 1 true 2>&1) || skip_all "$why"
+	why=$(cluster 1 true 2>&1) || skip_all "$why"
 }
 
 # has_mpi MPI: whether there is a wrapper mpicc.MPI, Debian's name; skips if not

@@ -43,7 +43,7 @@ for blocks in 1 2 3 4 5; do
 	for n in 1 2 3; do
 		export TRACE="$1/$blocks.$n"
 		mkdir "$TRACE"
-		./ziatest $n "srun --mpi=$2 --export=ALL,LD_PRELOAD=$1/trace.so --nodes $blocks --ntasks $((blocks * n)) --ntasks-per-node" >"$TRACE/log" 2>&1
+		timeout 20 ./ziatest $n "srun --mpi=$2 --export=ALL,LD_PRELOAD=$1/trace.so --nodes $blocks --ntasks $((blocks * n)) --ntasks-per-node" >"$TRACE/log" 2>&1
 	done
 done
 END
@@ -52,7 +52,7 @@ for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build "$mpi"
 	"mpicc.$mpi" -shared -fPIC -o "$tmp/$mpi/trace.so" tests/trace.c
-	(cd "$tmp/$mpi" && "$top/tests/cluster" 5 sh "$tmp/all" "$tmp/$mpi" "$(pmi "$mpi")")
+	(cd "$tmp/$mpi" && cluster 5 sh "$tmp/all" "$tmp/$mpi" "$(pmi "$mpi")")
 	for blocks in 1 2 3 4 5; do
 		for n in 1 2 3; do
 			dir=$tmp/$mpi/$blocks.$n

@@ -37,7 +37,7 @@ END
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build $mpi
-	tests/cluster 2 sh "$tmp/all" "$tmp/$mpi" "$(pmi $mpi)"
+	cluster 2 sh "$tmp/all" "$tmp/$mpi" "$(pmi $mpi)"
 	result() {	# CASE NAME PATTERN STATUS
 		like "$mpi, $2" "$(cat "$tmp/$mpi/$1.out")" "$3"
 		is "$mpi, $2: status $4" "$(cat "$tmp/$mpi/$1.status")" "$4"

@@ -36,20 +36,20 @@ for mpi in openmpi mpich; do
 	cd "$dir" || exit 1
 	type=$(pmi $mpi)
 	for nodes in 1 2 3 4; do
-		"$top/tests/cluster" $nodes sh "$tmp/case" "$mpi-srun-$nodes" \
+		cluster $nodes sh "$tmp/case" "$mpi-srun-$nodes" \
 			./ziatest 4 "srun --mpi=$type --ntasks $((4 * nodes)) --ntasks-per-node "
 		result_of $nodes 4 . "$mpi-srun-$nodes" \
 			"srun --mpi=$type --ntasks $((4 * nodes)) --ntasks-per-node  4 ./ziaprobe"
 	done
 
 	# Installed, as Spack does, and called from another directory through PATH.
-	(cd elsewhere && PATH=$dir:$PATH SLURM_MPI_TYPE=$type "$top/tests/cluster" 2 \
+	(cd elsewhere && export PATH="$dir:$PATH" SLURM_MPI_TYPE=$type && cluster 2 \
 		sh "$tmp/case" $mpi-installed ziatest 2 "srun --ntasks 4 --ntasks-per-node ")
 	result_of 2 2 elsewhere $mpi-installed \
 		"srun --ntasks 4 --ntasks-per-node  2 $dir/ziaprobe"
 
 	# sbatch copies the script; here it is also submitted from another directory.
-	(cd elsewhere && NICS=2 SLURM_MPI_TYPE=$type "$top/tests/cluster" 3 \
+	(cd elsewhere && export NICS=2 SLURM_MPI_TYPE=$type && cluster 3 \
 		sh "$tmp/case" $mpi-sbatch sbatch --wait --nodes 3 -o batch.out -e batch.err ../run_ziatest.sh)
 	is "$mpi-sbatch: sbatch's status" "$(cat elsewhere/$mpi-sbatch.status)" 0
 	cp elsewhere/batch.out elsewhere/$mpi-sbatch.out
@@ -61,21 +61,21 @@ done
 
 if [ -d "$tmp/openmpi" ]; then
 	cd "$tmp/openmpi" || exit 1
-	"$top/tests/cluster" 3 salloc -Q --nodes 3 --ntasks-per-node 2 \
+	cluster 3 salloc -Q --nodes 3 --ntasks-per-node 2 \
 		sh "$tmp/case" salloc-mpirun ./ziatest 2
 	result_of 3 2 . salloc-mpirun 'mpirun -npernode 2 ./ziaprobe'
 
 	printf 'n%d slots=4\n' 1 2 3 >hosts
-	"$top/tests/cluster" 3 sh "$tmp/case" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
+	cluster 3 sh "$tmp/case" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
 	result_of 3 2 . hostfile-mpirun 'mpirun --hostfile hosts -npernode 2 ./ziaprobe'
-	"$top/tests/cluster" 4 sh "$tmp/case" placeholder-mpirun \
+	cluster 4 sh "$tmp/case" placeholder-mpirun \
 		./ziatest 2 'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:{}:node'
 	result_of 4 2 . placeholder-mpirun \
 		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
 fi
 if [ -d "$tmp/mpich" ]; then
 	cd "$tmp/mpich" || exit 1
-	"$top/tests/cluster" 3 sh "$tmp/case" hosts-mpiexec \
+	cluster 3 sh "$tmp/case" hosts-mpiexec \
 		./ziatest 2 'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn'
 	result_of 3 2 . hosts-mpiexec 'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2 ./ziaprobe'
 fi
