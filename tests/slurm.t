@@ -35,6 +35,7 @@ for mpi in openmpi mpich; do
 	make -s -C "$dir" MPICC=mpicc.$mpi || exit 1
 	cd "$dir" || exit 1
 	type=$(pmi $mpi)
+	export SLURM_MPI_TYPE="$type"
 	for nodes in 1 2 3 4; do
 		cluster $nodes sh "$tmp/case" "$mpi-srun-$nodes" \
 			./ziatest 4 "srun --mpi=$type --ntasks $((4 * nodes)) --ntasks-per-node "
@@ -43,13 +44,13 @@ for mpi in openmpi mpich; do
 	done
 
 	# Installed, as Spack does, and called from another directory through PATH.
-	(cd elsewhere && export PATH="$dir:$PATH" SLURM_MPI_TYPE=$type && cluster 2 \
+	(cd elsewhere && export PATH="$dir:$PATH" && cluster 2 \
 		sh "$tmp/case" $mpi-installed ziatest 2 "srun --ntasks 4 --ntasks-per-node ")
 	result_of 2 2 elsewhere $mpi-installed \
 		"srun --ntasks 4 --ntasks-per-node  2 $dir/ziaprobe"
 
 	# sbatch copies the script; here it is also submitted from another directory.
-	(cd elsewhere && export NICS=2 SLURM_MPI_TYPE=$type && cluster 3 \
+	(cd elsewhere && export NICS=2 && cluster 3 \
 		sh "$tmp/case" $mpi-sbatch sbatch --wait --nodes 3 -o batch.out -e batch.err ../run_ziatest.sh)
 	is "$mpi-sbatch: sbatch's status" "$(cat elsewhere/$mpi-sbatch.status)" 0
 	cp elsewhere/batch.out elsewhere/$mpi-sbatch.out
