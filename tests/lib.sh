@@ -90,9 +90,43 @@ has() {
 	command -v "$1" >/dev/null
 }
 
+# shellcheck disable=SC2034 # what the tests expect, as patterns
+{
+	stamp='[0-9]{10} [0-9]{1,6}'
+	result='Time test was completed in ([ 0-9]{5}\.[0-9]{2} millisecs|[ 0-9]{3}:[0-9]{2} min:sec)\|Slowest rank: [0-9]+'
+	one_node='ziaprobe: warning: one node only, [^|]*'
+	fails='[1-9][0-9]*'
+}
+
 # cluster NODES COMMAND...: tests/cluster; what hangs is ended, with status 124
 cluster() {
 	timeout 120 "$top/tests/cluster" "$@"
+}
+
+# cases DIR NODES: runs in DIR, on one cluster, every line of the input, NAME COMMAND, a
+# shell's, for at most 60 s.
+# Leaves in DIR what COMMAND printed in NAME.out, its status in NAME.status, and in
+# NAME.left the processes of ziaprobe that are still there 20 s later.
+cases() {
+	cat >"$tmp/cases"
+	cat >"$tmp/each" <<-'END'
+		while read -r name command; do
+			timeout 60 sh -c "$command" </dev/null >"$name.out" 2>&1
+			echo $? >"$name.status"
+			timeout 20 sh -c 'while pgrep -x ziaprobe; do sleep 0.05; done' >"$name.left" &&
+				: >"$name.left"
+		done <"$1"
+	END
+	(cd "$1" && "$top/tests/cluster" "$2" sh "$tmp/each" "$tmp/cases")
+}
+
+# outcome DIR NAME WHAT PATTERN STATUS: of one of the cases, what the two programs said
+# (launchers have remarks of their own), the launcher's status, a pattern, and that
+# nothing is left running
+outcome() {
+	like "$3" "$(grep -E '^(ziatest|ziaprobe|usage|Time test|Slowest)' "$1/$2.out")" "$4" ||
+		diag "$(cat "$1/$2.out")"
+	like "$3: status, nothing left running" "$(cat "$1/$2.status" "$1/$2.left")" "$5"
 }
 
 # needs_cluster: skips the whole test where tests/cluster cannot run
