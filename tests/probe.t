@@ -1,55 +1,100 @@
 #!/bin/sh
-# ziaprobe called directly, as ReFrame tests do: the result's format, and wrong
-# arguments said once
+# ziaprobe called directly, as ReFrame tests do: the result's format, wrong arguments
+# said once, and that no number is printed as if it were the one specified
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 
-slowest='Slowest rank: 0'
-usage='usage: LAUNCHER ziaprobe SEC USEC N'
+usage='usage: LAUNCHER ziaprobe SEC USEC N \[--timeout SECONDS\]'
+error='ziaprobe: error:'
 
-# Every case in one cluster: a line each, the srun options, then ziaprobe's arguments.
-# What srun itself remarks is left out.
-cat >"$tmp/cases" <<'END'
-now     -n 1 -- $(date +'%s %6N') 1
-65s     -n 1 -- $(date -d '65 seconds ago' +'%s %6N') 1
-2h      -n 1 -- $(date -d '2 hours ago' +'%s %6N') 1
-future  -n 1 -- $(date -d 'now + 1 hour' +'%s %6N') 1
-world   -N 2 -n 5 -- 1 2 2
-wrong1  -N 2 -n 4 --
-wrong2  -N 2 -n 4 -- 1 2
-wrong3  -N 2 -n 4 -- 1 2 3 4
-wrong4  -N 2 -n 4 -- 1 2 0
-wrong5  -N 2 -n 4 -- 1 2 x
-wrong6  -N 2 -n 4 -- 1 x 1
-wrong7  -N 2 -n 4 -- x 2 1
-wrong8  -N 2 -n 4 -- 1 1000000 1
-wrong9  -N 2 -n 4 -- 1 2 99999999999
-END
-cat >"$tmp/all" <<'END'
-cd "$1"
-while read -r name line; do
-	eval "srun --mpi=$2 ${line%%--*} ./ziaprobe ${line#*--}" </dev/null >$name.out 2>&1
-	echo $? >$name.status
-	sed -i '/^srun: error: n/d' $name.out
-done <../cases
-END
+# places FIRST SECOND KIND HOST HOST N: the error of misplaced ranks, and its remedies
+places() {
+	echo "$result\|$error ranks $1 and $2 must be on $3 but are on $4 and $5; [^|]* N = $6 .*--distribution=block .*ppr:$6:node"
+}
 
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build $mpi
-	cluster 2 sh "$tmp/all" "$tmp/$mpi" "$(pmi $mpi)"
-	result() {	# CASE NAME PATTERN STATUS
-		like "$mpi, $2" "$(cat "$tmp/$mpi/$1.out")" "$3"
-		is "$mpi, $2: status $4" "$(cat "$tmp/$mpi/$1.status")" "$4"
+	dir=$tmp/$mpi
+	printf 'n1\nn2\n' >"$dir/hosts"
+	SLURM_MPI_TYPE=$(pmi $mpi)
+	export SLURM_MPI_TYPE
+	cases "$dir" 2 <<'END'
+now       srun -n 1 ./ziaprobe $(date +'%s %6N') 1
+65s       srun -n 1 ./ziaprobe $(date -d '65 seconds ago' +'%s %6N') 1
+2h        srun -n 1 ./ziaprobe $(date -d '2 hours ago' +'%s %6N') 1
+wrong1    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe
+wrong2    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 2
+wrong3    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 2 3 4
+wrong4    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 2 0
+wrong5    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 2 x
+wrong6    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 x 1
+wrong7    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe x 2 1
+wrong8    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 1000000 1
+wrong9    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 2 99999999999
+wrong10   srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 2 2 --timeout 0
+wrong11   srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe --timeout 5 1 2
+wrong12   srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 2 2 --unknown
+world     srun -N 2 -n 5 ./ziaprobe 1 2 2
+future    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe $(date -d 'now + 1 hour' +'%s %6N') 2
+soon      srun -N 2 -n 4 --ntasks-per-node 2 sh -c 'exec ./ziaprobe $(date -d "now + 9 seconds" +"%s %6N") 2'
+timely    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe $(date +'%s %6N') 2 --timeout 60
+cyclic    ./ziatest 4 'srun --distribution=cyclic -N 2 -n 8 --ntasks-per-node'
+plane2    ./ziatest 4 'srun --distribution=plane=2 -N 2 -n 8 --ntasks-per-node'
+plane4    ./ziatest 4 'srun --distribution=plane=4 -N 2 -n 8 --ntasks-per-node'
+plane4of2 srun --distribution=plane=4 -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $(date +'%s %6N') 2
+plane2of2 srun --distribution=plane=2 -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $(date +'%s %6N') 2
+packed    srun -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $(date +'%s %6N') 2
+one       ./ziatest 2 'srun -N 1 -n 2 --ntasks-per-node'
+openmpi   ./ziatest 2 'mpirun.openmpi --oversubscribe -n 4 --host n1:2,n2:2 -npernode'
+hydra     ./ziatest 2 'mpiexec.hydra -hosts n1,n2 -n 4 -ppn'
+pmix      ./ziatest 2 'srun --mpi=pmix -N 2 -n 4 --ntasks-per-node'
+pmi2      ./ziatest 2 'srun --mpi=pmi2 -N 2 -n 4 --ntasks-per-node'
+none      ./ziatest 2 'srun --mpi=none -N 2 -n 4 --ntasks-per-node'
+nofile    OMPI_MCA_hostfile=hosts mpirun.openmpi --oversubscribe -n 4 ./ziaprobe $(date +'%s %6N') 2
+END
+	expect() {	# CASE WHAT PATTERN STATUS
+		outcome "$dir" "$1" "$mpi, $2" "$3" "$4"
 	}
-	result now 'one rank, just started' \
-		"Time test was completed in ([ 0-9]{5}\.[0-9]{2} millisecs|[ 0-9]{3}:[0-9]{2} min:sec)\|$slowest" 0
-	result 65s 'started 65 s ago' "Time test was completed in   1:[0-5][0-9] min:sec\|$slowest" 0
-	result 2h 'started 2 hours ago' "Time test was completed in 120:[0-5][0-9] min:sec\|$slowest" 0
-	result future 'to start in an hour: no result' "ziaprobe: error: rank 0 .* before the start.*" 1
-	result world '5 processes, N of 2: said once' "ziaprobe: error: 5 processes [^|]*N = 2[^|]*" 2
-	for i in 1 2 3 4 5 6 7 8 9; do
-		result wrong$i "wrong arguments, $i: said once" "ziaprobe: error: [^|]*\|$usage" 2
+	expect now 'one rank, just started' "$result\|$one_node" 0
+	expect 65s 'started 65 s ago' "Time test was completed in   1:[0-5][0-9] min:sec\|Slowest rank: 0\|$one_node" 0
+	expect 2h 'started 2 hours ago' "Time test was completed in 120:[0-5][0-9] min:sec\|Slowest rank: 0\|$one_node" 0
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		expect wrong$i "wrong arguments, $i: said once" "$error [^|]*\|$usage" 2
 	done
+	expect world '5 processes, N of 2: said once' "$error 5 processes [^|]*N = 2[^|]*" 2
+	expect future 'to start in an hour: no result' \
+		"$error rank 0 on n1 began 3[56][0-9][0-9]\.[0-9]{6} s before the start; [^|]*" "$fails"
+	expect soon 'to start in some seconds: no result' \
+		"$error rank 0 on n1 began [0-9]\.[0-9]{6} s before the start; [^|]*" "$fails"
+	expect timely 'a timeout that does not run out changes nothing' "$result" 0
+
+	expect cyclic 'ranks placed cyclically' "$(places 0 1 'one node' n1 n2 4)" "$fails"
+	expect plane2 'planes of half a block' "$(places 0 2 'one node' n1 n2 4)" "$fails"
+	expect plane4 'planes of a block are blocks' "$result" 0
+	expect plane4of2 'planes of two blocks' "$(places 0 2 'different nodes' n1 n1 2)" "$fails"
+	expect plane2of2 'planes of a block, two of them on a node' \
+		"$(places 0 4 'different nodes' n1 n1 2)" "$fails"
+	expect packed 'two blocks on a node' "$(places 0 2 'different nodes' n1 n1 2)" "$fails"
+	expect one 'one node' "$result\|$one_node" 0
+
+	# Each MPI's executable under the launchers of both.
+	mismatch="$error the launcher started 4 processes but MPI sees 1: [^|]*"
+	case $mpi in
+	openmpi)
+		expect openmpi "mpirun" "ziatest: [^|]*|$result" 0
+		expect hydra "MPICH's mpiexec" "$mismatch" "$fails"
+		expect pmix 'srun --mpi=pmix' "$result" 0
+		expect pmi2 'srun --mpi=pmi2: Open MPI itself refuses' '' "$fails"
+		expect none 'srun --mpi=none: Open MPI itself refuses' '' "$fails"
+		expect nofile 'a hostfile that mpirun ignores' \
+			"$(places 0 2 'different nodes' login login 2)" "$fails" ;;
+	mpich)
+		expect openmpi "Open MPI's mpirun" "$mismatch" "$fails"
+		expect hydra mpiexec "$result" 0
+		expect pmix 'srun --mpi=pmix' "$mismatch" "$fails"
+		expect pmi2 'srun --mpi=pmi2' "$result" 0
+		expect none 'srun --mpi=none' "$mismatch" "$fails" ;;
+	esac
 done
 finish

@@ -21,14 +21,52 @@ static void is_time(int64_t ns, const char *expected)
 		printf("# got '%s'\n", line);
 }
 
-static void is_start(const char *sec, const char *usec, const char *n, int64_t start, int wrong)
+/* WORDS, ziaprobe's arguments with a blank after each, give the start in ns, N and the
+ * timeout in s; N = -1: they are wrong. */
+static void is_parsed(const char *words, int64_t start, int n, int timeout)
 {
-	char *argv[] = {"ziaprobe", (char *)sec, (char *)usec, (char *)n, NULL};
-	struct arguments args = {-1, -1};
-	char name[200];
+	char copy[200], *argv[10] = {"ziaprobe"};
+	int argc = 1;
 
-	snprintf(name, sizeof name, "arguments '%s' '%s' '%s'", sec, usec, n);
-	ok((parse(4, argv, &args) != NULL) == wrong && (wrong || args.start == start), name);
+	for (char *word = strcpy(copy, words), *end; (end = strchr(word, ' ')); word = end + 1) {
+		*end = '\0';
+		argv[argc++] = word;
+	}
+	memset(&options, 0, sizeof options);
+	optind = 0; /* glibc: start afresh */
+	if (parse(argc, argv))
+		ok(n == -1, words);
+	else
+		ok(options.start == start && options.n == n && options.timeout == timeout, words);
+}
+
+/* The launcher's NAME=VALUE say that it started SIZE processes and this one is RANK. */
+static void is_launched(const char *variables, int size, int rank)
+{
+	char copy[200];
+
+	clearenv();
+	for (char *v = strtok(strcpy(copy, variables), " "); v; v = strtok(NULL, " "))
+		putenv(v);
+	launched.size = 0;
+	launched.rank = -1;
+	read_launcher();
+	ok(launched.size == size && launched.rank == rank, variables);
+	clearenv();
+}
+
+/* Ranks on NODES, a letter each, in blocks of N: the fault that misplaced() finds and the
+ * first pair it names. */
+static void is_misplaced(const char *nodes, int n, int wrong, int first, int second)
+{
+	struct record records[20];
+	int pair[2] = {-1, -1}, size = (int)strlen(nodes);
+
+	for (int rank = 0; rank < size; rank++)
+		records[rank].node = (uint64_t)nodes[rank] << 56;
+	ok(misplaced(records, size, n, pair) == wrong &&
+		   (!wrong || (pair[0] == first && pair[1] == second)),
+	   nodes);
 }
 
 int main(void)
@@ -46,18 +84,35 @@ int main(void)
 	is_time(65 * s, "Time test was completed in   1:05 min:sec");
 	is_time(6000 * s, "Time test was completed in 100:00 min:sec");
 
-	is_start("1771328648", "32530", "4", 1771328648 * s + 32530 * 1000, 0);
-	is_start("1771328648", "032530", "4", 1771328648 * s + 32530 * 1000, 0);
-	is_start("0", "0", "1", 0, 0);
-	is_start("1", "999999", "2147483647", 1 * s + 999999000, 0);
-	is_start("1", "1000000", "1", 0, 1);
-	is_start("", "0", "1", 0, 1);
-	is_start("-1", "0", "1", 0, 1);
-	is_start("1", "0", "0", 0, 1);
-	is_start("1", "0", "2147483648", 0, 1);
-	is_start("1", "0", "1x", 0, 1);
-	is_start("9223372036", "0", "1", 0, 1);
-	is_start("99999999999999999999", "0", "1", 0, 1);
+	is_parsed("1771328648 32530 4 ", 1771328648 * s + 32530 * 1000, 4, 0);
+	is_parsed("1771328648 032530 4 ", 1771328648 * s + 32530 * 1000, 4, 0);
+	is_parsed("0 0 1 ", 0, 1, 0);
+	is_parsed("1 999999 2147483647 ", 1 * s + 999999000, INT_MAX, 0);
+	is_parsed("1 2 3 --timeout 30 ", 1 * s + 2000, 3, 30);
+	is_parsed("--timeout=30 1 2 3 ", 1 * s + 2000, 3, 30);
+	is_parsed("-t 2147483647 1 2 3 ", 1 * s + 2000, 3, INT_MAX);
+	is_parsed("1 1000000 1 ", 0, -1, 0);
+	is_parsed(" 0 1 ", 0, -1, 0);
+	is_parsed("-1 0 1 ", 0, -1, 0);
+	is_parsed("1 0 0 ", 0, -1, 0);
+	is_parsed("1 0 2147483648 ", 0, -1, 0);
+	is_parsed("1 0 1x ", 0, -1, 0);
+	is_parsed("9223372036 0 1 ", 0, -1, 0);
+	is_parsed("99999999999999999999 0 1 ", 0, -1, 0);
+	is_parsed("1 0 ", 0, -1, 0);
+	is_parsed("1 0 1 1 ", 0, -1, 0);
+	is_parsed("1 0 1 -t 0 ", 0, -1, 0);
+	is_parsed("1 0 1 -t 2147483648 ", 0, -1, 0);
+	is_parsed("1 0 1 -t ", 0, -1, 0);
+	is_parsed("1 0 1 -x ", 0, -1, 0);
+
+	is_launched("", 0, -1);
+	is_launched("PMI_SIZE=8 PMI_RANK=3", 8, 3);
+	is_launched("SLURM_STEP_NUM_TASKS=16 SLURM_PROCID=0", 16, 0);
+	is_launched(
+		"SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=2",
+		4, 2);
+	is_launched("PMI_SIZE=x OMPI_COMM_WORLD_SIZE=", 0, -1);
 
 	ok(originates(0, 3) && originates(2, 3) && !originates(3, 3) && originates(6, 3),
 	   "blocks 0 and 2 originate, block 1 does not");
@@ -66,9 +121,60 @@ int main(void)
 	ok(responder(2, 3, 3) == 2, "a single block answers itself");
 	ok(responder(INT_MAX - 1, INT_MAX, INT_MAX) == INT_MAX - 1, "the largest N");
 
-	ok(slowest_rank((int64_t[]){5, 7, 9, 9, 6, 8}, 6, 2) == 5, "the latest stamp");
-	ok(slowest_rank((int64_t[]){5, 8, 0, 0, 6, 8}, 6, 2) == 1, "the lowest rank of several");
-	ok(slowest_rank((int64_t[]){5, 8, 9, 9}, 4, 2) == 1, "a responder is never the slowest");
+	ok(wrapped(1, 9, 3) == 7 && wrapped(2, 6, 2) == -1 && wrapped(0, 6, 2) == 4,
+	   "of three blocks, block 0 answers the last");
+	ok(wrapped(1, 12, 3) == -1 && wrapped(1, 3, 3) == -1, "of four or of one it does not");
+
+	struct record records[6] = {{.replied = 5}, {.replied = 7}, {.replied = 9},
+				    {.replied = 9}, {.replied = 6}, {.replied = 8}};
+	struct clock clocks[3] = {{0, 0}, {100, 0}, {2, 0}};
+	ok(slowest_rank(records, NULL, 6, 2) == 5, "the latest stamp");
+	ok(slowest_rank(records, clocks, 6, 2) == 1, "the latest by the corrected clocks");
+	records[1].replied = 8;
+	ok(slowest_rank(records, NULL, 6, 2) == 1, "the lowest rank of several");
+	ok(slowest_rank(records, NULL, 4, 2) == 1, "a responder is never the slowest");
+
+	for (int i = 0; i < 6; i++)
+		records[i] = (struct record){.entered = 10 + i, .replied = 20};
+	ok(too_early(records, NULL, 6, 2, 10) == -1, "no stamp is before the start");
+	ok(too_early(records, NULL, 6, 2, 11) == 0, "rank 0 entered main before the start");
+	ok(too_early(records, clocks, 6, 2, 10) == 2, "so it did by the corrected clock");
+	records[4].entered = 11;
+	clocks[1] = (struct clock){5, 3};
+	clocks[2] = (struct clock){5, 4};
+	ok(too_early(records, clocks, 6, 2, 10) == -1,
+	   "but not beyond what the clocks' bound allows");
+	records[4].replied = 9;
+	records[2].replied = 0;
+	ok(too_early(records, NULL, 6, 2, 10) == 4, "an originator's reply is before the start");
+
+	clocks[0] = (struct clock){0, 0};
+	clocks[1] = (struct clock){-3 * ms, 3 * ms};
+	clocks[2] = (struct clock){2 * ms, 2 * ms - 1};
+	ok(worst_clock(clocks, 3, 100 * ms) == 2, "an offset beyond the bound, 1 ms and 1 %");
+	ok(worst_clock(clocks, 3, 200 * ms) == -1, "an offset of no more than 1 % of the time");
+	clocks[1].bound = 1;
+	ok(worst_clock(clocks, 3, 100 * ms) == 1, "the larger of two, behind");
+	clocks[1] = clocks[2] = (struct clock){1 * ms, 0};
+	ok(worst_clock(clocks, 3, 0) == -1, "an offset of no more than 1 ms");
+
+	struct clock tree[8];
+	for (int i = 0; i < 8; i++)
+		tree[i] = (struct clock){i ? 1 << 4 * i : 0, i};
+	sum_clocks(tree, 8);
+	ok(tree[7].offset == 0x11010000 && tree[7].bound == 7 + 6 + 4,
+	   "block 7's clock is the sum down the tree, 4, 6, 7, and so is the bound");
+	ok(tree[5].offset == 0x110000 && tree[0].offset == 0, "so is block 5's, and 0 is 0's");
+
+	is_misplaced("aaabbbccc", 3, 0, 0, 0);
+	is_misplaced("cba", 1, 0, 0, 0);
+	is_misplaced("aaaa", 4, 0, 0, 0);
+	is_misplaced("abab", 2, 1, 0, 1);
+	is_misplaced("aabbcb", 2, 1, 4, 5);
+	is_misplaced("aabbcccc", 2, 2, 4, 6);
+	is_misplaced("aabbaabb", 2, 2, 0, 4);
+	is_misplaced("abcb", 1, 2, 1, 3);
+	is_misplaced("aaaaaaaa", 2, 2, 0, 2);
 
 	printf("1..%d\n", count);
 	return failed != 0;
