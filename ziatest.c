@@ -1,7 +1,7 @@
 /*
  * ziatest - time an MPI job from its launch to its first messages
  *
- *	ziatest [-hV] N ["launcher and its options"]
+ *	ziatest [options] N ["launcher and its options"]
  *
  * Stamps the time, then becomes the launcher, which starts N processes of
  * ziaprobe on every node. ziaprobe is told the stamp and reports the time.
@@ -31,18 +31,21 @@
 
 static const char version[] = "ziatest 1.0\n";
 
-static const char usage[] = "usage: ziatest [-hV] N [\"launcher and its options\"]\n";
+static const char usage[] = "usage: ziatest [-hV] [-t SECONDS] N [\"launcher and its options\"]\n";
 
 static const char help[] =
 	"\n"
 	"Time the launch of an MPI job, from this command to the last first message.\n"
 	"\n"
-	"  N              processes per node, a whole number from 1 up\n"
-	"  launcher       what starts the job; its last option is the one that takes\n"
-	"                 the processes per node: N is added after it. Or {} stands\n"
-	"                 where N belongs. Default: mpirun -npernode\n"
-	"  -h, --help     print this and exit\n"
-	"  -V, --version  print the version and exit\n"
+	"  N         processes per node, a whole number from 1 up\n"
+	"  launcher  what starts the job; its last option is the one that takes the\n"
+	"            processes per node: N is added after it. Or {} stands where N\n"
+	"            belongs. Default: mpirun -npernode\n"
+	"\n"
+	"  -t, --timeout SECONDS  end the job if it is not over by then, and say which\n"
+	"                         ranks wait for what\n"
+	"  -h, --help             print this and exit\n"
+	"  -V, --version          print the version and exit\n"
 	"\n"
 	"  ziatest 4\n"
 	"  ziatest 4 \"srun --ntasks 1024 --ntasks-per-node \"\n"
@@ -68,15 +71,16 @@ static _Noreturn void fail(int status, const char *format, ...)
 	exit(status);
 }
 
-/* The number that TEXT names, in digits alone: 1 to INT_MAX, as a rank is an int. */
-static int processes_per_node(const char *text)
+/* The number that TEXT, the value of NAME, gives in digits alone: 1 to INT_MAX, as a rank
+ * is an int. */
+static int number(const char *name, const char *text)
 {
 	long n;
 
 	errno = 0;
 	n = strtol(text, NULL, 10);
 	if (text[strspn(text, "0123456789")] || errno || n < 1 || n > INT_MAX)
-		fail(2, "N must be a whole number from 1 to %d, not '%s'", INT_MAX, text);
+		fail(2, "%s must be a whole number from 1 to %d, not '%s'", name, INT_MAX, text);
 	return (int)n;
 }
 
@@ -132,6 +136,7 @@ static void put_launcher(FILE *out, const char *launcher, int n)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{"timeout", required_argument, NULL, 't'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
@@ -141,10 +146,13 @@ int main(int argc, char **argv)
 	size_t length;
 	struct timespec start;
 	FILE *out;
-	int n, option;
+	int n, option, timeout = 0;
 
-	while ((option = getopt_long(argc, argv, "+hV", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+t:hV", options, NULL)) != -1) {
 		switch (option) {
+		case 't':
+			timeout = number("--timeout", optarg);
+			break;
 		case 'h':
 			printf("%s%s", usage, help);
 			return 0;
@@ -161,7 +169,7 @@ int main(int argc, char **argv)
 	if (argc - optind > 2)
 		fail(2, "too many arguments at '%s'; quote the launcher and its options as one",
 		     argv[optind + 2]);
-	n = processes_per_node(argv[optind]);
+	n = number("N", argv[optind]);
 	if (argc - optind == 2)
 		launcher = argv[optind + 1];
 	if (!launcher[strspn(launcher, " \t\n")])
@@ -173,13 +181,19 @@ int main(int argc, char **argv)
 		fail(1, "cannot build the command line:");
 	put_launcher(out, launcher, n);
 	put_word(out, find_probe());
+	/* A rank that gives up makes srun end the others, stopped ones too. */
+	if (timeout && setenv("SLURM_KILL_BAD_EXIT", "1", 0) != 0)
+		fail(1, "cannot set SLURM_KILL_BAD_EXIT:");
 
 	/* On the clock from here on. */
 	clock_gettime(CLOCK_REALTIME, &start);
 	fprintf(out, " %lld %ld %d", (long long)start.tv_sec, start.tv_nsec / 1000, n);
+	if (timeout)
+		fprintf(out, " --timeout %d", timeout);
 	if (fclose(out) != 0)
 		fail(1, "cannot build the command line:");
-	fprintf(stderr, "%s\n", command);
+	if (fprintf(stderr, "%s\n", command) < 0)
+		fail(1, "cannot print the command line, so no result would be seen either:");
 	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 	fail(126 + (errno == ENOENT), "cannot run /bin/sh:");
 }

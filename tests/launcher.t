@@ -20,7 +20,6 @@ cp "$bin/fake" "$bin/mpirun"
 cp "$bin/probe" "$tmp/here/ziaprobe"
 PATH=$bin:$PATH
 cd "$tmp/here" || exit 1
-stamp='[0-9]{10} [0-9]{1,6}'
 stamped='\[[0-9]{10}\]\[[0-9]{1,6}\]'
 
 run ziatest 4
@@ -45,6 +44,15 @@ like 'N is a decimal number' "$err" "fake -n 7 ./ziaprobe $stamp 7"
 run ziatest 1 'fake "two words" $HOME; fake'
 like 'the launcher is a shell command' "$out" \
 	"\[two words\]\[$HOME\]\|\[1\]\[./ziaprobe\]$stamped\[1\]"
+
+run ziatest -t 30 4 'fake $SLURM_KILL_BAD_EXIT'
+like '-t is passed on, and has srun end the whole job' "$out" \
+	"\[1\]\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[30\]"
+SLURM_KILL_BAD_EXIT=0 run ziatest --timeout=007 4 'fake $SLURM_KILL_BAD_EXIT'
+like 'unless the user has decided that' "$out" \
+	"\[0\]\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[7\]"
+run ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
+like 'without -t srun is left alone' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]"
 
 # The stamp is the realtime clock, between two readings of date, and not zero-padded.
 before=$(date +%s%6N)
@@ -78,6 +86,10 @@ is 'a launcher killed by a signal: 128 + 9, as a shell gives it' "$status" 137
 touch "$tmp/plain"
 run ziatest 1 "$tmp/plain"
 is 'a launcher that cannot be executed: 126' "$status" 126
+
+ziatest 1 'touch launched; fake' >/dev/full 2>&1
+is 'nowhere to print to: status 1' $? 1
+ok 'nowhere to print to: nothing is launched' test ! -e launched
 
 # Which probe.
 mv ziaprobe "$bin/ziaprobe"
@@ -122,6 +134,11 @@ run ziatest 4 ' '
 like 'an empty launcher: a usage error' "$out/$err" "/ziatest: error: the launcher is empty\|$usage"
 run ziatest 4 --help
 like 'an option after N: a usage error' "$out/$err" "/ziatest: error: options go before N.*\|$usage"
+for seconds in 0 -1 1.5 x '' 99999999999; do
+	run ziatest --timeout "$seconds" 4 fake
+	like "--timeout '$seconds': a usage error" "$out/$err/$status" \
+		"/ziatest: error: --timeout must be .*\|$usage/2"
+done
 run ziatest --unknown 4
 is 'an unknown option: status 2' "$status" 2
 
