@@ -673,7 +673,7 @@ static int refuse(const char *wrong)
 		say("error", "%s\n%s", wrong, usage);
 	else if (world.rank == 0)
 		say("error",
-		    "%d processes are not a multiple of N = %d per node; have the launcher start nodes times N",
+		    "%d processes are no multiple of N = %d per node; have the launcher start nodes times N",
 		    world.size, options.n);
 	return 2;
 }

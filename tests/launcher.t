@@ -5,7 +5,8 @@
 
 bin=$tmp/bin
 mkdir "$bin" "$tmp/here"
-cp ziatest "$bin"
+# shellcheck disable=SC2086 # options
+cc ${SANITIZE-} -o "$bin/ziatest" ziatest.c || exit 1
 cat >"$bin/fake" <<'END'
 #!/bin/sh
 # One line: the arguments, each in []

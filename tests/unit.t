@@ -1,5 +1,6 @@
 #!/bin/sh
 # The pure functions, in tests/unit.c, built with the project's MPI compiler
 . "$(dirname "$0")/lib.sh"
-${MPICC:-mpicc} -DPAD='"ziaprobe.c"' -Wall -Wextra -o "$tmp/unit" tests/unit.c || exit 1
+# shellcheck disable=SC2086 # options
+${MPICC:-mpicc} ${SANITIZE-} -DPAD='"ziaprobe.c"' -Wall -Wextra -o "$tmp/unit" tests/unit.c || exit 1
 "$tmp/unit"

@@ -1,0 +1,338 @@
+/*
+ * fuzz - random and hostile argument vectors for one of the two programs
+ *
+ *	cc -DPROGRAM='"../ziatest.c"' fuzz.c; fuzz COUNT SEED
+ *
+ * PROGRAM is compiled in: ziatest with an exec that only checks the command line,
+ * ziaprobe in a world of one rank without an MPI library. Every vector gets a process,
+ * for 20 s at most, that must end with a status of its own:
+ *
+ *	0	help, version or result
+ *	1	the start lies in the future
+ *	2	the arguments are wrong, and the usage line
+ *	77	(ziatest) the launcher is run, with the command line that was printed
+ *	124	(ziaprobe) the timeout has run out
+ *
+ * Prints how many ended with each. Status 1, and the vector, if one did not.
+ */
+#define main program_main
+#include PROGRAM
+#undef main
+
+#include <assert.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char output[1 << 18]; /* what the last vector printed */
+static int printed; /* a file of it, in memory */
+
+static void read_output(void)
+{
+	ssize_t length = pread(printed, output, sizeof output - 1, 0);
+
+	assert(length >= 0);
+	output[length] = '\0';
+}
+
+/* Instead of libc's: sh -c COMMAND. */
+int execl(const char *path, const char *name, ...)
+{
+	const char *option, *command;
+	va_list args;
+
+	va_start(args, name);
+	option = va_arg(args, const char *);
+	command = va_arg(args, const char *);
+	assert(!strcmp(path, "/bin/sh") && !strcmp(name, "sh") && !strcmp(option, "-c"));
+	assert(!va_arg(args, char *));
+	va_end(args);
+	fflush(stderr);
+	read_output();
+	assert(strlen(output) == strlen(command) + 1);
+	assert(!strncmp(output, command, strlen(command)));
+	assert(strstr(command, "ziaprobe "));
+	exit(77);
+}
+
+/* Instead of libc's, in which a rank whose time is over waits for the others. */
+int poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	(void)fds, (void)count, (void)ms;
+	return 0;
+}
+
+#ifdef MPI_VERSION /* a world of one rank, which talks to itself */
+int MPI_Init(int *argc, char ***argv)
+{
+	return argc || argv;
+}
+int MPI_Finalize(void)
+{
+	return 0;
+}
+int MPI_Abort(MPI_Comm c, int status)
+{
+	(void)c;
+	exit(status);
+}
+int MPI_Comm_rank(MPI_Comm c, int *rank)
+{
+	(void)c;
+	*rank = 0;
+	return 0;
+}
+int MPI_Comm_size(MPI_Comm c, int *size)
+{
+	(void)c;
+	*size = 1;
+	return 0;
+}
+int MPI_Get_processor_name(char *name, int *length)
+{
+	*length = sprintf(name, "n1");
+	return 0;
+}
+int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
+{
+	(void)b, (void)n, (void)t, (void)to, (void)tag, (void)c;
+	abort(); /* there is no other */
+}
+int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
+{
+	(void)b, (void)n, (void)t, (void)from, (void)tag, (void)c, (void)s;
+	abort();
+}
+int MPI_Sendrecv(const void *sb, int sn, MPI_Datatype st, int to, int stag, void *rb, int rn,
+		 MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
+{
+	(void)st, (void)stag, (void)rt, (void)rtag, (void)c, (void)s;
+	assert(sn == 1 && rn == 1 && to == 0 && from == 0);
+	memcpy(rb, sb, 1);
+	return 0;
+}
+int MPI_Bcast(void *b, int n, MPI_Datatype t, int root, MPI_Comm c)
+{
+	(void)b, (void)n, (void)t, (void)root, (void)c;
+	return 0;
+}
+int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Datatype rt, int root,
+	       MPI_Comm c)
+{
+	(void)st, (void)rt, (void)c;
+	assert(sn == rn && root == 0);
+	memcpy(rb, sb, (size_t)sn);
+	return 0;
+}
+#endif
+
+static uint64_t state; /* of the random numbers, SplitMix64 */
+
+/* A random number from 0 to BELOW - 1. */
+static unsigned below(unsigned below)
+{
+	uint64_t z = (state += 0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return (unsigned)((z ^ z >> 31) % below);
+}
+
+static const char *const words[] = {
+	"1",
+	"1",
+	"1",
+	"1",
+	"2",
+	"4",
+	"007",
+	"0",
+	"-1",
+	"+1",
+	"3.5",
+	"",
+	" ",
+	" 4",
+	"4 ",
+	"0x10",
+	"1e3",
+	"1000000",
+	"999999",
+	"2147483647",
+	"2147483648",
+	"99999999999",
+	"9223372036",
+	"4611686018",
+	"4611686019",
+	"9223372036854775807",
+	"18446744073709551616",
+	"1795223422",
+	"1795223422",
+	"99999999990",
+	"-",
+	"--",
+	"---",
+	"-t",
+	"-t1",
+	"-t0",
+	"--timeout",
+	"--timeout=60",
+	"--timeout=",
+	"--time",
+	"-h",
+	"--help",
+	"--hel",
+	"-V",
+	"--version",
+	"-hV",
+	"-x",
+	"--unknown",
+	"--help=x",
+	"-v",
+	"--verbose",
+	"--csv",
+	"--csv=/dev/null",
+	"--ranks",
+	"--ranks=/dev/full",
+	"{}",
+	"{",
+	"}",
+	"{}{}{}",
+	"srun --ntasks 4 --ntasks-per-node ",
+	"mpirun --map-by ppr:{}:node",
+	"fake",
+	"'",
+	"\"",
+	"\\",
+	"%s%n%n%n%d",
+	"$(exit 3)",
+	"`",
+	";",
+	"&",
+	"|",
+	"\n",
+	"\t",
+	"\x80\xff",
+	"../../../..",
+	"/dev/null",
+};
+
+#ifdef MPI_VERSION
+static const char *const proper[] = {"--timeout", "99999999", "1795223422", "7", "1"};
+#else
+static const char *const proper[] = {"-t", "60", "4", "srun --ntasks 4 --ntasks-per-node "};
+#endif
+
+/* A random word: one of the above, two of them joined, any bytes, or a very long one. */
+static char *word(void)
+{
+	unsigned kind = below(20);
+	unsigned count = sizeof words / sizeof *words;
+	char *text = malloc(100001);
+
+	if (kind < 16) {
+		strcpy(text, words[below(count)]);
+	} else if (kind < 18) {
+		strcat(strcpy(text, words[below(count)]), words[below(count)]);
+	} else {
+		unsigned length = kind == 18 ? below(40) : below(50) ? 0 : 100000;
+
+		for (unsigned i = 0; i < length; i++)
+			text[i] = (char)(1 + below(255));
+		text[length] = '\0';
+	}
+	return text;
+}
+
+/* Whether the process that ended with WAITED did so as it may, given what it printed. */
+static int acceptable(int waited)
+{
+	if (!WIFEXITED(waited))
+		return 0;
+	read_output();
+	switch (WEXITSTATUS(waited)) {
+	case 0:
+		return !strncmp(output, "usage: ", 7) || !strncmp(output, "ziatest ", 8) ||
+		       !strncmp(output, "Time test was completed in ", 27);
+	case 1:
+		return strstr(output, " before the start") != NULL;
+	case 2:
+		return strstr(output, "usage: ") || strstr(output, " no multiple of ");
+	case 77:
+		return 1;
+	case 124:
+		return strstr(output, "error: timeout of ") != NULL;
+	default:
+		return 0;
+	}
+}
+
+static pid_t child;
+
+static void hangs(int signal)
+{
+	(void)signal;
+	kill(child, SIGKILL);
+}
+
+int main(int argc, char **argv)
+{
+	int count = argc > 1 ? atoi(argv[1]) : 10000, ended[256] = {0};
+
+	state = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL);
+	printf("# seed %" PRIu64 "\n", state);
+	fflush(stdout);
+	signal(SIGALRM, hangs);
+	printed = memfd_create("output", 0);
+	for (int i = 0; i < count; i++) {
+		char *vector[16] = {NULL};
+		int words = 0, waited;
+
+		if (below(100)) /* else no argument, not even the program's name */
+			vector[words++] = strdup("fuzz");
+		if (words && below(3)) { /* proper arguments, some of them replaced */
+			for (size_t p = 0; p < sizeof proper / sizeof *proper; p++) {
+				if (!below(12))
+					vector[words++] = word();
+				if (below(12))
+					vector[words++] = below(12) ? strdup(proper[p]) : word();
+			}
+		} else if (words) { /* whatever may come */
+			for (unsigned more = below(9); more > 0; more--)
+				vector[words++] = word();
+		}
+		if (ftruncate(printed, 0) != 0 || lseek(printed, 0, SEEK_SET) != 0)
+			return 1;
+		if ((child = fork()) == 0) {
+			signal(SIGALRM, SIG_DFL);
+			dup2(printed, STDOUT_FILENO);
+			dup2(printed, STDERR_FILENO);
+			exit(program_main(words, vector));
+		}
+		alarm(20);
+		waitpid(child, &waited, 0);
+		alarm(0);
+		if (!acceptable(waited)) {
+			printf("# vector %d, wait status %d, printed: %s\n#", i, waited, output);
+			for (int w = 0; w < words; w++)
+				printf(" [%s]", vector[w]);
+			printf("\n");
+			return 1;
+		}
+		ended[WEXITSTATUS(waited)]++;
+		while (words > 0)
+			free(vector[--words]);
+	}
+	for (int s = 0; s < 256; s++)
+		if (ended[s])
+			printf("# status %d: %d\n", s, ended[s]);
+	return 0;
+}

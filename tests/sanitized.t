@@ -1,0 +1,11 @@
+#!/bin/sh
+# The same tests with both programs built with the address and undefined-behaviour
+# sanitizers, which also report leaks
+. "$(dirname "$0")/lib.sh"
+needs_cluster
+export SANITIZE='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
+for test in launcher unit probe pattern clocks; do
+	run prove "tests/$test.t"
+	is "$test.t" "$status" 0 || diag "$out" "$err"
+done
+finish
