@@ -1,7 +1,7 @@
 /*
  * ziaprobe - the timed half of ziatest: start, initialise MPI, exchange, report
  *
- *	LAUNCHER ziaprobe SEC USEC N [--timeout SECONDS]
+ *	LAUNCHER ziaprobe SEC USEC N [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]
  *
  * SEC USEC is the start, in seconds and microseconds since 1970 (UTC), stamped
  * by ziatest or by date +"%s %6N"; N is the number of processes on every node.
@@ -47,6 +47,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
@@ -66,12 +67,15 @@ __asm__(".pushsection .rodata.pad, \"a\", %progbits\n"
 	".popsection\n");
 extern const char pad[] __attribute__((visibility("hidden")));
 
-static const char usage[] = "usage: LAUNCHER ziaprobe SEC USEC N [--timeout SECONDS]";
+static const char usage[] =
+	"usage: LAUNCHER ziaprobe SEC USEC N [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]";
 
 static struct {
 	int64_t start; /* ns since 1970, UTC */
 	int timeout; /* s from the start, 0: none */
 	int n; /* processes per node, 1 ... INT_MAX */
+	int verbose;
+	const char *csv, *ranks; /* files, NULL: none */
 } options;
 
 /* The processes that the launcher started, as its environment says, and which of them
@@ -98,6 +102,19 @@ struct clock {
 	int64_t offset, bound;
 };
 
+/* What rank 0 knows of the run. */
+struct run {
+	int64_t start; /* ns since 1970, UTC */
+	int size, n; /* ranks, processes per node */
+	struct record *records; /* of the ranks */
+	int64_t time; /* the result, ns */
+	int slowest; /* its rank */
+	/* What follows is learnt after the result, NULL until then. */
+	struct clock *clocks; /* of the blocks, less block 0's */
+	int64_t *repeats; /* of the ranks: the second round trip, ns; 0 on a responder */
+	char *hosts; /* of the blocks: the first ranks' processor names, each with its NUL */
+};
+
 /* The realtime clock, in ns since 1970, UTC. */
 static int64_t now(void)
 {
@@ -119,11 +136,11 @@ static void say(const char *kind, const char *format, ...)
 	fprintf(stderr, "ziaprobe: %s: %s\n", kind, message);
 }
 
-/* COUNT zeroed elements of SIZE bytes, COUNT > 0. Without them the job ends. */
-static void *memory(int count, size_t size)
+/* BLOCK, NULL or from here, resized to COUNT elements of SIZE bytes, COUNT > 0; their values are
+ * undefined. Without them the job ends. */
+static void *memory(void *block, int count, size_t size)
 {
-	void *block = calloc((size_t)count, size);
-
+	block = reallocarray(block, (size_t)count, size);
 	if (!block) {
 		say("error", "rank %d: no memory for %d times %zu bytes", world.rank, count, size);
 		MPI_Abort(MPI_COMM_WORLD, 1);
@@ -147,6 +164,9 @@ static int64_t number(const char *text, int64_t max)
 static const char *parse(int argc, char **argv)
 {
 	static const struct option names[] = {
+		{"verbose", no_argument, NULL, 'v'},
+		{"csv", required_argument, NULL, 'c'},
+		{"ranks", required_argument, NULL, 'r'},
 		{"timeout", required_argument, NULL, 't'},
 		{NULL, 0, NULL, 0},
 	};
@@ -154,12 +174,25 @@ static const char *parse(int argc, char **argv)
 	int option;
 
 	opterr = 0; /* every rank would complain */
-	while ((option = getopt_long(argc, argv, "t:", names, NULL)) != -1) {
-		if (option != 't')
+	while ((option = getopt_long(argc, argv, "vt:", names, NULL)) != -1) {
+		switch (option) {
+		case 'v':
+			options.verbose = 1;
+			break;
+		case 'c':
+			options.csv = optarg;
+			break;
+		case 'r':
+			options.ranks = optarg;
+			break;
+		case 't':
+			if ((n = number(optarg, INT_MAX)) < 1)
+				return "--timeout must be a whole number of seconds from 1 up";
+			options.timeout = (int)n;
+			break;
+		default:
 			return "unknown option, or its value is missing";
-		if ((n = number(optarg, INT_MAX)) < 1)
-			return "--timeout must be a whole number of seconds from 1 up";
-		options.timeout = (int)n;
+		}
 	}
 	if (argc - optind != 3)
 		return "SEC, USEC and N are needed, and nothing else";
@@ -395,7 +428,7 @@ static struct clock *compare_clocks(int block, int blocks, int n)
 
 	if (subtree > blocks - block)
 		subtree = blocks - block;
-	clocks = memory(subtree, sizeof *clocks);
+	clocks = memory(NULL, subtree, sizeof *clocks);
 	for (int64_t step = 1; step < subtree; step *= 2) {
 		int child = (int)step;
 		int count = subtree - child < child ? subtree - child : child;
@@ -405,6 +438,7 @@ static struct clock *compare_clocks(int block, int blocks, int n)
 			 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	if (block == 0) {
+		clocks[0] = (struct clock){0, 0};
 		sum_clocks(clocks, blocks);
 		return clocks;
 	}
@@ -439,7 +473,10 @@ static uint64_t node_identity(const char *processor)
  * tell_host(). WANTED < 0 lets them go. */
 static void ask_host(int wanted, const char *own, char *host)
 {
-	MPI_Bcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Request question;
+
+	MPI_Ibcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD, &question);
+	MPI_Wait(&question, MPI_STATUS_IGNORE);
 	if (wanted == 0)
 		strcpy(host, own);
 	else if (wanted > 0)
@@ -447,15 +484,49 @@ static void ask_host(int wanted, const char *own, char *host)
 			 MPI_STATUS_IGNORE);
 }
 
+/* The other ranks' part. They look for rank 0's question once a millisecond, so that where
+ * they share cores with it, or with those that compare clocks, they do not delay them. */
 static void tell_host(const char *own)
 {
 	int wanted;
 
 	do {
-		MPI_Bcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD);
+		MPI_Request question;
+		int asked = 0;
+
+		MPI_Ibcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD, &question);
+		while (MPI_Test(&question, &asked, MPI_STATUS_IGNORE), !asked)
+			poll(NULL, 0, 1);
 		if (wanted == world.rank)
 			MPI_Send(own, (int)strlen(own) + 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
 	} while (wanted >= 0);
+}
+
+/* The processor names of the leaders, along the tree of the clocks; in the leader of BLOCK.
+ * Returns them on rank 0, in the order of the blocks, each with its NUL; NULL elsewhere. */
+static char *gather_hosts(int block, int blocks, int n, const char *own)
+{
+	int length = (int)strlen(own) + 1;
+	char *hosts = memory(NULL, length, 1);
+
+	strcpy(hosts, own);
+	for (int64_t step = 1; block + step < blocks && (!block || step < (block & -block));
+	     step *= 2) {
+		int child = (block + (int)step) * n, more;
+		MPI_Status status;
+
+		MPI_Probe(child, 0, MPI_COMM_WORLD, &status);
+		MPI_Get_count(&status, MPI_CHAR, &more);
+		hosts = memory(hosts, length + more, 1);
+		MPI_Recv(hosts + length, more, MPI_CHAR, child, 0, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+		length += more;
+	}
+	if (block == 0)
+		return hosts;
+	MPI_Send(hosts, length, MPI_CHAR, (block & (block - 1)) * n, 0, MPI_COMM_WORLD);
+	free(hosts);
+	return NULL;
 }
 
 struct place {
@@ -473,44 +544,49 @@ static int compare_places(const void *a, const void *b)
 
 /* Looks for two ranks of one block on different nodes, or else for two blocks on one node.
  * Returns 1 or 2 and the first such pair of ranks, or 0 if there is none. */
-static int misplaced(const struct record *records, int size, int n, int pair[2])
+static int misplaced(const struct run *run, int pair[2])
 {
-	int blocks = size / n;
+	int blocks = run->size / run->n;
 	struct place *places;
 
-	for (int rank = 0; rank < size; rank++) {
-		pair[0] = rank / n * n;
+	for (int rank = 0; rank < run->size; rank++) {
+		pair[0] = rank / run->n * run->n;
 		pair[1] = rank;
-		if (records[pair[0]].node != records[pair[1]].node)
+		if (run->records[pair[0]].node != run->records[pair[1]].node)
 			return 1;
 	}
-	places = memory(blocks, sizeof *places);
+	places = memory(NULL, blocks, sizeof *places);
 	for (int block = 0; block < blocks; block++)
-		places[block] = (struct place){records[block * n].node, block};
+		places[block] = (struct place){run->records[block * run->n].node, block};
 	qsort(places, (size_t)blocks, sizeof *places, compare_places);
-	pair[1] = size;
+	pair[1] = run->size;
 	for (int i = 1; i < blocks; i++)
-		if (places[i].node == places[i - 1].node && places[i].block * n < pair[1]) {
-			pair[0] = places[i - 1].block * n;
-			pair[1] = places[i].block * n;
+		if (places[i].node == places[i - 1].node && places[i].block * run->n < pair[1]) {
+			pair[0] = places[i - 1].block * run->n;
+			pair[1] = places[i].block * run->n;
 		}
 	free(places);
-	return pair[1] < size ? 2 : 0;
+	return pair[1] < run->size ? 2 : 0;
 }
 
-/* The report, on rank 0 */
+/* After the result: where the time went, on rank 0 */
 
-/* The rank of the latest reply, the lowest of several; CLOCKS of the blocks correct the
- * stamps, NULL leaves them as they are. */
-static int slowest_rank(const struct record *records, const struct clock *clocks, int size, int n)
+/* The clock of RANK's node less rank 0's; 0 while it is not known. */
+static struct clock clock_of(const struct run *run, int rank)
+{
+	return run->clocks ? run->clocks[rank / run->n] : (struct clock){0, 0};
+}
+
+/* The rank of the latest reply, the lowest of several, by the clocks as far as known. */
+static int latest_reply(const struct run *run)
 {
 	int slowest = 0;
 	int64_t latest = INT64_MIN;
 
-	for (int rank = 0; rank < size; rank++) {
-		int64_t reply = records[rank].replied - (clocks ? clocks[rank / n].offset : 0);
+	for (int rank = 0; rank < run->size; rank++) {
+		int64_t reply = run->records[rank].replied - clock_of(run, rank).offset;
 
-		if (originates(rank, n) && reply > latest) {
+		if (originates(rank, run->n) && reply > latest) {
 			latest = reply;
 			slowest = rank;
 		}
@@ -518,38 +594,149 @@ static int slowest_rank(const struct record *records, const struct clock *clocks
 	return slowest;
 }
 
-/* The first rank that has for certain a stamp from before START, -1 if none has. */
-static int too_early(const struct record *records, const struct clock *clocks, int size, int n,
-		     int64_t start)
+/* The time by the clocks as far as known, ns. */
+static int64_t corrected_time(const struct run *run)
 {
-	for (int rank = 0; rank < size; rank++) {
-		struct clock clock = clocks ? clocks[rank / n] : (struct clock){0, 0};
-		int64_t first = records[rank].entered;
+	int rank = latest_reply(run);
 
-		if (originates(rank, n) && records[rank].replied < first)
-			first = records[rank].replied;
-		if (first - clock.offset + clock.bound < start)
+	return run->records[rank].replied - clock_of(run, rank).offset - run->start;
+}
+
+/* The first rank that has for certain a stamp from before the start, -1 if none has. */
+static int too_early(const struct run *run)
+{
+	for (int rank = 0; rank < run->size; rank++) {
+		struct clock clock = clock_of(run, rank);
+		int64_t first = run->records[rank].entered;
+
+		if (originates(rank, run->n) && run->records[rank].replied < first)
+			first = run->records[rank].replied;
+		if (first - clock.offset + clock.bound < run->start)
 			return rank;
 	}
 	return -1;
 }
 
-/* The block whose clock is furthest off by more than its bound, 1 ms and 1 % of TIME; -1 if
- * none is. */
-static int worst_clock(const struct clock *clocks, int blocks, int64_t time)
+/* The block whose clock is furthest off; if BEYOND, of those off by more than their bound,
+ * and -1 if none is. */
+static int furthest_clock(const struct run *run, int beyond)
 {
-	int64_t most = time / 100 > 1000000 ? time / 100 : 1000000;
-	int worst = -1;
+	int64_t most = -1;
+	int furthest = -1;
 
-	for (int block = 0; block < blocks; block++) {
-		int64_t off = llabs(clocks[block].offset);
+	for (int block = 0; block < run->size / run->n; block++) {
+		int64_t off = llabs(run->clocks[block].offset);
 
-		if (off > clocks[block].bound && off > most) {
+		if (off > most && !(beyond && off <= run->clocks[block].bound)) {
 			most = off;
-			worst = block;
+			furthest = block;
 		}
 	}
-	return worst;
+	return furthest;
+}
+
+/* The columns of the reports, and READY, MPI_Init returned - start. */
+enum column { LAUNCH, INIT, WIREUP, REPEAT, COMPLETED, COLUMNS, READY = COLUMNS };
+
+static const char *const column_names[] = {"launch", "init", "wireup", "repeat", "completed"};
+
+/* Whether COLUMN has a value for RANK. */
+static int applies(const struct run *run, enum column column, int rank)
+{
+	return column == LAUNCH || column == INIT || column == READY || originates(rank, run->n);
+}
+
+/* COLUMN's value for RANK, to which it applies, in ns. */
+static int64_t value(const struct run *run, enum column column, int rank)
+{
+	const struct record *record = run->records + rank;
+	int64_t offset = clock_of(run, rank).offset, ready, peer_ready;
+	int peer;
+
+	switch (column) {
+	case LAUNCH:
+		return record->entered - offset - run->start;
+	case INIT:
+		return record->initialised - record->entered;
+	case WIREUP:
+		peer = responder(rank, run->size, run->n);
+		ready = record->initialised - offset;
+		peer_ready = run->records[peer].initialised - clock_of(run, peer).offset;
+		return record->replied - offset - (peer_ready > ready ? peer_ready : ready);
+	case REPEAT:
+		return run->repeats[rank];
+	case COMPLETED:
+		return record->replied - run->start;
+	default:
+		return record->initialised - offset - run->start;
+	}
+}
+
+struct summary {
+	int64_t min, median, max; /* ns */
+	int slowest; /* the first rank that has max */
+};
+
+static int compare_ns(const void *a, const void *b)
+{
+	const int64_t *p = a, *q = b;
+
+	return (*p > *q) - (*p < *q);
+}
+
+static struct summary summarise(const struct run *run, enum column column)
+{
+	struct summary summary = {.max = INT64_MIN};
+	int64_t *values = memory(NULL, run->size, sizeof *values);
+	int count = 0;
+
+	for (int rank = 0; rank < run->size; rank++)
+		if (applies(run, column, rank)) {
+			values[count] = value(run, column, rank);
+			if (values[count] > summary.max) {
+				summary.max = values[count];
+				summary.slowest = rank;
+			}
+			count++;
+		}
+	qsort(values, (size_t)count, sizeof *values, compare_ns);
+	summary.min = values[0];
+	summary.median = values[(count - 1) / 2] / 2 + values[count / 2] / 2;
+	free(values);
+	return summary;
+}
+
+/* The phase whose slowest rank is furthest above the median: LAUNCH, INIT or WIREUP, and
+ * in *EXCESS by how much, ns. A rank that waits in MPI_Init for one that came late does not
+ * stand out for it: it must also be late to leave it. */
+static enum column outstanding(const struct run *run, const struct summary *columns,
+			       int64_t *excess)
+{
+	enum column phase = LAUNCH;
+
+	*excess = columns[LAUNCH].max - columns[LAUNCH].median;
+	for (enum column column = INIT; column <= WIREUP; column++) {
+		int64_t above = columns[column].max - columns[column].median;
+
+		if (column == INIT) {
+			int64_t late = value(run, READY, columns[INIT].slowest) -
+				       summarise(run, READY).median;
+
+			above = late < above ? late : above;
+		}
+		if (above > *excess) {
+			*excess = above;
+			phase = column;
+		}
+	}
+	return phase;
+}
+
+/* The report, on rank 0 */
+
+static double ms(int64_t ns)
+{
+	return (double)ns / 1e6;
 }
 
 /* Writes the result's first line for a time of NS >= 0 into LINE. */
@@ -566,34 +753,145 @@ static void format_time(char *line, size_t size, int64_t ns)
 }
 
 /* Prints the result. Returns the exit status. */
-static int print_result(int64_t time, int slowest)
+static int print_result(const struct run *run)
 {
 	char line[80];
 
-	format_time(line, sizeof line, time);
-	return fprintf(stderr, "%s\nSlowest rank: %d\n", line, slowest) < 0;
+	format_time(line, sizeof line, run->time);
+	return fprintf(stderr, "%s\nSlowest rank: %d\n", line, run->slowest) < 0;
+}
+
+/* What --verbose adds. */
+static void print_details(const struct run *run, const struct summary *columns, const char *own)
+{
+	char host[MPI_MAX_PROCESSOR_NAME], version[MPI_MAX_LIBRARY_VERSION_STRING];
+	int furthest = furthest_clock(run, 0), length;
+	int64_t excess;
+	enum column phase = outstanding(run, columns, &excess);
+	struct stat file;
+
+	fprintf(stderr, "\n%.3f ms, %d nodes x %d = %d ranks\n\n", ms(run->time),
+		run->size / run->n, run->n, run->size);
+	fprintf(stderr, "%-10s %11s %11s %11s  %s\n", "ms", "min", "median", "max", "slowest rank");
+	for (enum column column = LAUNCH; column < COLUMNS; column++) {
+		const struct summary *c = columns + column;
+		int peer = responder(c->slowest, run->size, run->n);
+
+		ask_host(c->slowest, own, host);
+		fprintf(stderr, "%-10s %11.3f %11.3f %11.3f  %d on %s", column_names[column],
+			ms(c->min), ms(c->median), ms(c->max), c->slowest, host);
+		if ((column == WIREUP || column == REPEAT) && peer != c->slowest) {
+			ask_host(peer, own, host);
+			fprintf(stderr, ", with %d on %s", peer, host);
+		}
+		fprintf(stderr, "\n");
+	}
+	ask_host(columns[phase].slowest, own, host);
+	fprintf(stderr, "\nstands out: %s of rank %d on %s, %.3f ms above the median\n",
+		column_names[phase], columns[phase].slowest, host, ms(excess));
+	ask_host(furthest * run->n, own, host);
+	fprintf(stderr, "clock skew: %.3f ms on %s, within %.3f ms; corrected time %.3f ms\n",
+		ms(run->clocks[furthest].offset), host, ms(run->clocks[furthest].bound),
+		ms(corrected_time(run)));
+	if (stat("/proc/self/exe", &file) == 0)
+		fprintf(stderr, "executable: %lld bytes\n", (long long)file.st_size);
+	MPI_Get_library_version(version, &length);
+	for (char *tab = version; (tab = strchr(tab, '\t'));)
+		*tab = ' ';
+	fprintf(stderr, "MPI: %.*s\n", (int)strcspn(version, "\n"), version);
+}
+
+/* Ends the writing of FILE at PATH; FILE is NULL if that could not be opened. Returns the exit
+ * status. */
+static int close_file(FILE *file, const char *path)
+{
+	int failed = !file || ferror(file);
+
+	if (file && fclose(file) != 0)
+		failed = 1;
+	if (failed)
+		say("error", "cannot write %s: %s; name a file that rank 0's node can write", path,
+		    strerror(errno));
+	return failed;
+}
+
+/* Appends the run's row to the file at PATH, after a header if it is empty. Returns the exit
+ * status. */
+static int write_csv(const struct run *run, const struct summary *columns, int valid,
+		     const char *path, const char *own)
+{
+	char host[MPI_MAX_PROCESSOR_NAME], started[32];
+	time_t seconds = (time_t)(run->start / 1000000000);
+	int furthest = furthest_clock(run, 0);
+	struct stat before;
+	FILE *file;
+
+	ask_host(run->slowest, own, host);
+	file = fopen(path, "a");
+	if (file && fstat(fileno(file), &before) == 0 && before.st_size == 0)
+		fprintf(file,
+			"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,"
+			"launch_max_ms,init_max_ms,wireup_max_ms,repeat_max_ms,"
+			"skew_max_ms,skew_bound_ms,valid\n");
+	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
+	if (file)
+		fprintf(file,
+			"%s.%06dZ,%d,%d,%d,%.6f,%.6f,%d,%s,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%d\n",
+			started, (int)(run->start / 1000 % 1000000), run->size / run->n, run->n,
+			run->size, ms(run->time), ms(corrected_time(run)), run->slowest, host,
+			ms(columns[LAUNCH].max), ms(columns[INIT].max), ms(columns[WIREUP].max),
+			ms(columns[REPEAT].max), ms(llabs(run->clocks[furthest].offset)),
+			ms(run->clocks[furthest].bound), valid);
+	return close_file(file, path);
+}
+
+/* Writes a row for every rank to the file at PATH. A rank that is not on the node of its
+ * block's first has no host and no clock offset there. Returns the exit status. */
+static int write_ranks(const struct run *run, const char *path)
+{
+	const char *host = run->hosts;
+	FILE *file = fopen(path, "w");
+
+	if (file)
+		fprintf(file, "rank,node,host,launch_ms,init_ms,wireup_ms,repeat_ms,completed_ms,"
+			      "clock_offset_ms\n");
+	for (int rank = 0; file && rank < run->size; rank++) {
+		int first = rank / run->n * run->n;
+		int known = run->records[rank].node == run->records[first].node;
+
+		if (rank == first && rank > 0)
+			host += strlen(host) + 1;
+		fprintf(file, "%d,%d,%s", rank, rank / run->n + 1, known ? host : "");
+		for (enum column column = LAUNCH; column < COLUMNS; column++)
+			if (applies(run, column, rank))
+				fprintf(file, ",%.6f", ms(value(run, column, rank)));
+			else
+				fprintf(file, ",");
+		if (known)
+			fprintf(file, ",%.6f\n", ms(clock_of(run, rank).offset));
+		else
+			fprintf(file, ",\n");
+	}
+	return close_file(file, path);
 }
 
 /* A rank has a stamp from before the start. */
-static void report_early(const struct record *records, const struct clock *clocks, int rank,
-			 const char *own)
+static void report_early(const struct run *run, int rank, const char *own)
 {
 	char host[MPI_MAX_PROCESSOR_NAME];
 
 	ask_host(rank, own, host);
 	say("error",
 	    "rank %d on %s began %.6f s before the start; check SEC USEC, and the clocks of %s and of the node that stamped the start",
-	    rank, host,
-	    (double)(options.start - records[rank].entered + clocks[rank / options.n].offset) / 1e9,
-	    host);
+	    rank, host, (double)-value(run, LAUNCH, rank) / 1e9, host);
 }
 
 /* Whether each block is on a node of its own. Returns the exit status. */
-static int check_places(const struct record *records, const char *own)
+static int check_places(const struct run *run, const char *own)
 {
 	char first[MPI_MAX_PROCESSOR_NAME], second[MPI_MAX_PROCESSOR_NAME];
 	int pair[2] = {0, 0};
-	int wrong = misplaced(records, world.size, options.n, pair);
+	int wrong = misplaced(run, pair);
 
 	if (!wrong)
 		return 0;
@@ -601,58 +899,96 @@ static int check_places(const struct record *records, const char *own)
 	ask_host(pair[1], own, second);
 	say("error",
 	    "ranks %d and %d must be on %s but are on %s and %s; place N = %d ranks on each node, node after node, with srun --distribution=block or mpirun --map-by ppr:%d:node",
-	    pair[0], pair[1], wrong == 1 ? "one node" : "different nodes", first, second, options.n,
-	    options.n);
+	    pair[0], pair[1], wrong == 1 ? "one node" : "different nodes", first, second, run->n,
+	    run->n);
 	return 1;
 }
 
-/* Warns where a clock is too far off for TIME ns, the result. */
-static void check_clocks(const struct record *records, const struct clock *clocks, int64_t time,
-			 const char *own)
+/* Warns where a clock is off by more than its bound, 1 ms and 1 % of the time. */
+static void check_clocks(const struct run *run, const char *own)
 {
-	int last = slowest_rank(records, clocks, world.size, options.n);
-	int worst = worst_clock(clocks, world.size / options.n, time);
+	int worst = furthest_clock(run, 1);
+	struct clock clock;
 	char host[MPI_MAX_PROCESSOR_NAME];
 
 	if (worst < 0)
 		return;
-	ask_host(worst * options.n, own, host);
+	clock = run->clocks[worst];
+	if (llabs(clock.offset) <= 1000000 || llabs(clock.offset) <= run->time / 100)
+		return;
+	ask_host(worst * run->n, own, host);
 	say("warning",
 	    "the clock of %s is %.3f ms %s %s's (within %.3f ms); corrected for the clocks the time is %.2f ms; synchronise the clocks and run again",
-	    host, (double)llabs(clocks[worst].offset) / 1e6,
-	    clocks[worst].offset > 0 ? "ahead of" : "behind", own,
-	    (double)clocks[worst].bound / 1e6,
-	    (double)(records[last].replied - clocks[last / options.n].offset - options.start) /
-		    1e6);
+	    host, ms(llabs(clock.offset)), clock.offset > 0 ? "ahead of" : "behind", own,
+	    ms(clock.bound), ms(corrected_time(run)));
 }
 
-/* Prints the result and then whether it is the one specified; no result if the start cannot
- * be right. The other ranks must be in tell_host(), the leaders in compare_clocks() before
- * that. Returns the exit status. */
-static int report(const struct record *records, const char *own)
+/* Whether a report beyond the result is wanted. */
+static int detailed(void)
 {
-	int size = world.size, n = options.n;
-	int slowest = slowest_rank(records, NULL, size, n);
-	int64_t time = records[slowest].replied - options.start;
-	int doubtful = too_early(records, NULL, size, n, options.start) >= 0;
-	int status = doubtful ? 0 : print_result(time, slowest);
-	struct clock *clocks = compare_clocks(0, size / n, n);
-	int early = too_early(records, clocks, size, n, options.start);
+	return options.verbose || options.csv || options.ranks;
+}
 
+/* After the result, on all ranks: what rank 0 wants to know besides the stamps. */
+static void collect(struct run *run, const char *own)
+{
+	int block = world.rank / run->n, blocks = run->size / run->n;
+
+	if (detailed()) {
+		volatile int64_t again = 0;
+		int64_t begun, repeat;
+
+		if (world.rank == 0)
+			run->repeats = memory(NULL, run->size, sizeof *run->repeats);
+		MPI_Barrier(MPI_COMM_WORLD);
+		begun = now();
+		exchange(world.rank, run->size, run->n, &again);
+		repeat = again ? again - begun : 0;
+		MPI_Gather(&repeat, 1, MPI_INT64_T, run->repeats, 1, MPI_INT64_T, 0,
+			   MPI_COMM_WORLD);
+	}
+	if (world.rank % run->n != 0)
+		return;
+	run->clocks = compare_clocks(block, blocks, run->n);
+	if (options.ranks)
+		run->hosts = gather_hosts(block, blocks, run->n, own);
+}
+
+/* Prints the result and then whether it is the one specified, and writes what the options ask
+ * for; no result if the start cannot be right. The other ranks must be in collect() and then
+ * tell_host(). Returns the exit status. */
+static int report(struct run *run, const char *own)
+{
+	struct summary columns[COLUMNS];
+	int doubtful = too_early(run) >= 0, status = 0, early;
+
+	run->slowest = latest_reply(run);
+	run->time = run->records[run->slowest].replied - run->start;
+	if (!doubtful)
+		status = print_result(run);
+	collect(run, own);
+	early = too_early(run);
+	for (enum column column = LAUNCH; detailed() && column < COLUMNS; column++)
+		columns[column] = summarise(run, column);
 	if (early >= 0) {
-		report_early(records, clocks, early, own);
+		report_early(run, early, own);
 		status = 1;
 	} else {
 		if (doubtful)
-			status = print_result(time, slowest);
-		if (size == n)
+			status = print_result(run);
+		if (options.verbose)
+			print_details(run, columns, own);
+		if (run->size == run->n)
 			say("warning",
 			    "one node only, nothing crossed the interconnect; if there should be more, check the allocation, the hostfile and the number of processes");
-		status |= check_places(records, own);
-		check_clocks(records, clocks, time, own);
+		status |= check_places(run, own);
+		check_clocks(run, own);
 	}
+	if (options.ranks)
+		status |= write_ranks(run, options.ranks);
+	if (options.csv)
+		status |= write_csv(run, columns, !status, options.csv, own);
 	ask_host(-1, own, NULL);
-	free(clocks);
 	return status;
 }
 
@@ -680,7 +1016,8 @@ static int refuse(const char *wrong)
 
 int main(int argc, char **argv)
 {
-	struct record mine, *records = NULL;
+	struct run run = {.records = NULL};
+	struct record mine;
 	char processor[MPI_MAX_PROCESSOR_NAME];
 	const char *wrong;
 	int64_t returned;
@@ -708,17 +1045,23 @@ int main(int argc, char **argv)
 	__asm__ volatile("" : : "r"(pad)); /* keeps the linker from dropping the pad */
 	MPI_Get_processor_name(processor, &length);
 	mine = (struct record){entered, initialised, replied, node_identity(processor)};
+	run.start = options.start;
+	run.size = world.size;
+	run.n = options.n;
 	if (world.rank == 0)
-		records = memory(world.size, sizeof *records);
-	MPI_Gather(&mine, sizeof mine, MPI_BYTE, records, sizeof mine, MPI_BYTE, 0, MPI_COMM_WORLD);
+		run.records = memory(NULL, world.size, sizeof mine);
+	MPI_Gather(&mine, sizeof mine, MPI_BYTE, run.records, sizeof mine, MPI_BYTE, 0,
+		   MPI_COMM_WORLD);
 	if (world.rank == 0) {
-		status = report(records, processor);
-		free(records);
+		status = report(&run, processor);
 	} else {
-		if (world.rank % options.n == 0)
-			compare_clocks(world.rank / options.n, world.size / options.n, options.n);
+		collect(&run, processor);
 		tell_host(processor);
 	}
+	free(run.records);
+	free(run.clocks);
+	free(run.repeats);
+	free(run.hosts);
 	reported = now();
 	MPI_Finalize();
 	return status;

@@ -31,7 +31,8 @@
 
 static const char version[] = "ziatest 1.0\n";
 
-static const char usage[] = "usage: ziatest [-hV] [-t SECONDS] N [\"launcher and its options\"]\n";
+static const char usage[] = "usage: ziatest [-hvV] [-t SECONDS] [--csv FILE] [--ranks FILE] N "
+			    "[\"launcher and its options\"]\n";
 
 static const char help[] =
 	"\n"
@@ -42,6 +43,9 @@ static const char help[] =
 	"            processes per node: N is added after it. Or {} stands where N\n"
 	"            belongs. Default: mpirun -npernode\n"
 	"\n"
+	"  -v, --verbose          print where the time went: a table of the phases\n"
+	"  --csv FILE             append the run to FILE, a line, after a header if new\n"
+	"  --ranks FILE           write the phases of every rank to FILE\n"
 	"  -t, --timeout SECONDS  end the job if it is not over by then, and say which\n"
 	"                         ranks wait for what\n"
 	"  -h, --help             print this and exit\n"
@@ -136,22 +140,38 @@ static void put_launcher(FILE *out, const char *launcher, int n)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{"verbose", no_argument, NULL, 'v'},
+		{"csv", required_argument, NULL, 'c'},
+		{"ranks", required_argument, NULL, 'r'},
 		{"timeout", required_argument, NULL, 't'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
 	const char *launcher = "mpirun -npernode";
-	char *command;
+	char *command, *passed;
 	size_t length;
 	struct timespec start;
-	FILE *out;
+	FILE *out, *options_out = open_memstream(&passed, &length);
 	int n, option, timeout = 0;
 
-	while ((option = getopt_long(argc, argv, "+t:hV", options, NULL)) != -1) {
+	if (!options_out)
+		fail(1, "cannot build the command line:");
+	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
 		switch (option) {
+		case 'v':
+			fputs(" --verbose", options_out);
+			break;
+		case 'c':
+		case 'r':
+			if (!*optarg)
+				fail(2, "a file's name is empty");
+			fputs(option == 'c' ? " --csv " : " --ranks ", options_out);
+			put_word(options_out, optarg);
+			break;
 		case 't':
 			timeout = number("--timeout", optarg);
+			fprintf(options_out, " --timeout %d", timeout);
 			break;
 		case 'h':
 			printf("%s%s", usage, help);
@@ -177,7 +197,7 @@ int main(int argc, char **argv)
 	if (*launcher == '-')
 		fail(2, "options go before N, not after it: '%s'", launcher);
 
-	if (!(out = open_memstream(&command, &length)))
+	if (fclose(options_out) != 0 || !(out = open_memstream(&command, &length)))
 		fail(1, "cannot build the command line:");
 	put_launcher(out, launcher, n);
 	put_word(out, find_probe());
@@ -187,9 +207,7 @@ int main(int argc, char **argv)
 
 	/* On the clock from here on. */
 	clock_gettime(CLOCK_REALTIME, &start);
-	fprintf(out, " %lld %ld %d", (long long)start.tv_sec, start.tv_nsec / 1000, n);
-	if (timeout)
-		fprintf(out, " --timeout %d", timeout);
+	fprintf(out, " %lld %ld %d%s", (long long)start.tv_sec, start.tv_nsec / 1000, n, passed);
 	if (fclose(out) != 0)
 		fail(1, "cannot build the command line:");
 	if (fprintf(stderr, "%s\n", command) < 0)

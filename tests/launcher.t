@@ -55,6 +55,10 @@ like 'unless the user has decided that' "$out" \
 run ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
 like 'without -t srun is left alone' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]"
 
+run ziatest --ranks 'a b.csv' -v --csv "it's" 4 fake
+like 'files and -v are passed on, quoted for the shell' "$out" \
+	"\[4\]\[./ziaprobe\]$stamped\[4\]\[--ranks\]\[a b.csv\]\[--verbose\]\[--csv\]\[it's\]"
+
 # The stamp is the realtime clock, between two readings of date, and not zero-padded.
 before=$(date +%s%6N)
 run ziatest 1 'fake'
@@ -140,6 +144,9 @@ for seconds in 0 -1 1.5 x '' 99999999999; do
 	like "--timeout '$seconds': a usage error" "$out/$err/$status" \
 		"/ziatest: error: --timeout must be .*\|$usage/2"
 done
+run ziatest --csv '' 4 fake
+like 'a file without a name: a usage error' "$out/$err/$status" \
+	"/ziatest: error: a file's name is empty\|$usage/2"
 run ziatest --unknown 4
 is 'an unknown option: status 2' "$status" 2
 

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 
-usage='usage: LAUNCHER ziaprobe SEC USEC N \[--timeout SECONDS\]'
+usage='usage: LAUNCHER ziaprobe SEC USEC N [^|]*'
 error='ziaprobe: error:'
 
 # places FIRST SECOND KIND HOST HOST N: the error of misplaced ranks, and its remedies

@@ -60,13 +60,27 @@ static void is_launched(const char *variables, int size, int rank)
 static void is_misplaced(const char *nodes, int n, int wrong, int first, int second)
 {
 	struct record records[20];
-	int pair[2] = {-1, -1}, size = (int)strlen(nodes);
+	struct run run = {.records = records, .size = (int)strlen(nodes), .n = n};
+	int pair[2] = {-1, -1};
 
-	for (int rank = 0; rank < size; rank++)
+	for (int rank = 0; rank < run.size; rank++)
 		records[rank].node = (uint64_t)nodes[rank] << 56;
-	ok(misplaced(records, size, n, pair) == wrong &&
-		   (!wrong || (pair[0] == first && pair[1] == second)),
+	ok(misplaced(&run, pair) == wrong && (!wrong || (pair[0] == first && pair[1] == second)),
 	   nodes);
+}
+
+static void is_summary(const struct summary *s, int64_t min, int64_t median, int64_t max,
+		       int slowest)
+{
+	char name[100], got[100];
+
+	snprintf(name, sizeof name, "min, median, max, slowest rank: %d %d %d %d", (int)min,
+		 (int)median, (int)max, slowest);
+	snprintf(got, sizeof got, "min, median, max, slowest rank: %d %d %d %d", (int)s->min,
+		 (int)s->median, (int)s->max, s->slowest);
+	ok(strcmp(got, name) == 0, name);
+	if (strcmp(got, name) != 0)
+		printf("# got %s\n", got);
 }
 
 int main(void)
@@ -128,35 +142,74 @@ int main(void)
 	struct record records[6] = {{.replied = 5}, {.replied = 7}, {.replied = 9},
 				    {.replied = 9}, {.replied = 6}, {.replied = 8}};
 	struct clock clocks[3] = {{0, 0}, {100, 0}, {2, 0}};
-	ok(slowest_rank(records, NULL, 6, 2) == 5, "the latest stamp");
-	ok(slowest_rank(records, clocks, 6, 2) == 1, "the latest by the corrected clocks");
+	struct run run = {.start = 3, .size = 6, .n = 2, .records = records};
+	ok(latest_reply(&run) == 5 && corrected_time(&run) == 5, "the latest stamp");
+	run.clocks = clocks;
+	ok(latest_reply(&run) == 1 && corrected_time(&run) == 4,
+	   "the latest by the corrected clocks");
+	run.clocks = NULL;
 	records[1].replied = 8;
-	ok(slowest_rank(records, NULL, 6, 2) == 1, "the lowest rank of several");
-	ok(slowest_rank(records, NULL, 4, 2) == 1, "a responder is never the slowest");
+	ok(latest_reply(&run) == 1, "the lowest rank of several");
+	run.size = 4;
+	ok(latest_reply(&run) == 1, "a responder is never the slowest");
+	run.size = 6;
 
 	for (int i = 0; i < 6; i++)
 		records[i] = (struct record){.entered = 10 + i, .replied = 20};
-	ok(too_early(records, NULL, 6, 2, 10) == -1, "no stamp is before the start");
-	ok(too_early(records, NULL, 6, 2, 11) == 0, "rank 0 entered main before the start");
-	ok(too_early(records, clocks, 6, 2, 10) == 2, "so it did by the corrected clock");
+	run.start = 10;
+	ok(too_early(&run) == -1, "no stamp is before the start");
+	run.start = 11;
+	ok(too_early(&run) == 0, "rank 0 entered main before the start");
+	run.start = 10;
+	run.clocks = clocks;
+	ok(too_early(&run) == 2, "so it did by the corrected clock");
 	records[4].entered = 11;
 	clocks[1] = (struct clock){5, 3};
 	clocks[2] = (struct clock){5, 4};
-	ok(too_early(records, clocks, 6, 2, 10) == -1,
-	   "but not beyond what the clocks' bound allows");
+	ok(too_early(&run) == -1, "but not beyond what the clocks' bound allows");
+	run.clocks = NULL;
 	records[4].replied = 9;
 	records[2].replied = 0;
-	ok(too_early(records, NULL, 6, 2, 10) == 4, "an originator's reply is before the start");
+	ok(too_early(&run) == 4, "an originator's reply is before the start");
 
+	run.clocks = clocks;
 	clocks[0] = (struct clock){0, 0};
 	clocks[1] = (struct clock){-3 * ms, 3 * ms};
 	clocks[2] = (struct clock){2 * ms, 2 * ms - 1};
-	ok(worst_clock(clocks, 3, 100 * ms) == 2, "an offset beyond the bound, 1 ms and 1 %");
-	ok(worst_clock(clocks, 3, 200 * ms) == -1, "an offset of no more than 1 % of the time");
+	ok(furthest_clock(&run, 1) == 2, "a clock off by more than its bound");
+	ok(furthest_clock(&run, 0) == 1, "the clock that is furthest off, behind");
 	clocks[1].bound = 1;
-	ok(worst_clock(clocks, 3, 100 * ms) == 1, "the larger of two, behind");
-	clocks[1] = clocks[2] = (struct clock){1 * ms, 0};
-	ok(worst_clock(clocks, 3, 0) == -1, "an offset of no more than 1 ms");
+	ok(furthest_clock(&run, 1) == 1, "the furthest of two");
+	clocks[1] = clocks[2] = (struct clock){1 * ms, 1 * ms};
+	ok(furthest_clock(&run, 1) == -1 && furthest_clock(&run, 0) == 1, "none beyond its bound");
+
+	/* Blocks a, b, c of two ranks; b's clock is 100 ahead, c's 50 behind. c exchanges
+	 * with a; b's rank 3 is late, and rank 1 waits for it. */
+	struct record stamps[6] = {{1000, 2000, 2500, 'a'}, {1010, 2000, 3300, 'a'},
+				   {1100, 2100, 0, 'b'},    {1120, 2900, 0, 'b'},
+				   {950, 2150, 2600, 'c'},  {960, 1970, 2700, 'c'}};
+	int64_t repeats[6] = {7, 8, 0, 0, 9, 4};
+	struct clock known[3] = {{0, 0}, {100, 1}, {-50, 2}};
+	char hosts[] = "first\0second\0n3";
+	struct run whole = {900, 6, 2, stamps, 2400, 1, known, repeats, hosts};
+	struct summary columns[COLUMNS];
+	int64_t excess;
+	for (enum column column = LAUNCH; column < COLUMNS; column++)
+		columns[column] = summarise(&whole, column);
+	is_summary(columns + LAUNCH, 100, 105, 120, 3);
+	is_summary(columns + INIT, 990, 1005, 1780, 3);
+	is_summary(columns + WIREUP, 450, 500, 730, 5);
+	is_summary(columns + REPEAT, 4, 7, 9, 4);
+	is_summary(columns + COMPLETED, 1600, 1750, 2400, 1);
+	ok(value(&whole, WIREUP, 1) == 500, "a partner's late MPI_Init is not the wireup's");
+	ok(outstanding(&whole, columns, &excess) == INIT && excess == 775, "the init stands out");
+	for (int i = 0; i < 6; i++)
+		stamps[i].initialised = 3000 + known[i / 2].offset;
+	columns[INIT] = summarise(&whole, INIT);
+	stamps[0].entered = 1900;
+	columns[LAUNCH] = summarise(&whole, LAUNCH);
+	ok(outstanding(&whole, columns, &excess) == LAUNCH && excess == 890,
+	   "who waits for a late one does not stand out");
 
 	struct clock tree[8];
 	for (int i = 0; i < 8; i++)
