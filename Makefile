@@ -20,18 +20,20 @@ ziatest: ziatest.c
 
 ziaprobe: ziaprobe.c
 	head -c $(PAD) /dev/urandom >$@.pad
-	$(MPICC) $(CPPFLAGS) -DPAD='"$@.pad"' $(CFLAGS) $(LDFLAGS) -o $@ ziaprobe.c $(LDLIBS)
-	@rm -f $@.pad
+	$(MPICC) $(CPPFLAGS) -DPAD='"$@.pad"' $(CFLAGS) $(LDFLAGS) -o $@ ziaprobe.c $(LDLIBS); \
+		status=$$?; rm -f $@.pad; exit $$status
 	@test $$(wc -c <$@) -ge $(PAD) || { \
 		rm -f $@; echo '$@ is smaller than $(PAD) bytes: the linker dropped the pad' >&2; exit 1; }
 
-# The main job: a 4-node Slurm inside this machine, 4 processes on each node.
+# The main job: a 4-node Slurm inside this machine, 4 processes on each node. With MPICH:
+# make run MPICC=mpicc.mpich SLURM_MPI_TYPE=pmi2
 run: all
 	@if tests/cluster 4 true; then \
 		tests/cluster 4 ./ziatest 4 "srun --ntasks 16 --ntasks-per-node "; \
 	else \
 		echo 'no Slurm: one node, under the local mpirun' >&2; \
-		./ziatest 2 "mpirun --oversubscribe -npernode"; \
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+			./ziatest 2 "mpirun --oversubscribe -npernode"; \
 	fi
 
 check: all

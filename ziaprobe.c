@@ -23,14 +23,16 @@
  * the launcher's environment, MPI_Init, the exchange. No other message, no
  * allocation, no look-up.
  *
- * Off the clock, once the stamps are at rank 0 and the result is printed: was the
- * time measured the one specified? Are the blocks on nodes of their own, is the
- * start before everything else, do the clocks agree? The clock assumption is
- * that the realtime clocks of all nodes do; what they differ by is measured.
+ * Off the clock, once the stamps of all are at rank 0 and the result is printed:
+ * was the time measured the one specified? Are the blocks on nodes of their own,
+ * is the start before everything else, do the clocks agree? The clock assumption
+ * is that the realtime clocks of all nodes do; what they differ by is measured,
+ * but for that of the node which stamped the start.
  *
- * Exit status: 0; 1 on rank 0 if the measurement was not the specified one; 2 on
- * every rank for bad arguments or a world that does not divide into blocks of N;
- * 124 on every waiting rank when the timeout has run out.
+ * Exit status: 0; 1 on rank 0 if the measurement was not the specified one, and
+ * on every rank if MPI and launcher do not match; 2 on every rank for bad
+ * arguments or a world that does not divide into blocks of N; 124 on every
+ * waiting rank when the timeout has run out.
  */
 #define _GNU_SOURCE /* getopt_long */
 
@@ -95,6 +97,7 @@ struct record {
 	int64_t initialised; /* MPI_Init returned */
 	int64_t replied; /* the reply received; 0 on a responder */
 	uint64_t node; /* the node's identity */
+	int64_t start; /* as this rank was told it */
 };
 
 /* A clock less another in ns: the truth is no further than bound from offset. */
@@ -170,10 +173,12 @@ static const char *parse(int argc, char **argv)
 		{"timeout", required_argument, NULL, 't'},
 		{NULL, 0, NULL, 0},
 	};
+	static char wrong[200];
 	int64_t sec, usec, n;
 	int option;
 
 	opterr = 0; /* every rank would complain */
+	unsetenv("POSIXLY_CORRECT"); /* options may follow N */
 	while ((option = getopt_long(argc, argv, "vt:", names, NULL)) != -1) {
 		switch (option) {
 		case 'v':
@@ -191,7 +196,9 @@ static const char *parse(int argc, char **argv)
 			options.timeout = (int)n;
 			break;
 		default:
-			return "unknown option, or its value is missing";
+			snprintf(wrong, sizeof wrong,
+				 "unknown option, or its value is missing: '%s'", argv[optind - 1]);
+			return wrong;
 		}
 	}
 	if (argc - optind != 3)
@@ -365,12 +372,16 @@ static void arm_timeout(void)
 	int64_t left =
 		(options.start - entered) / 1000 + (int64_t)options.timeout * 1000000; /* us */
 	struct itimerval timer = {{0, 0}, {0, 1}};
+	sigset_t alarm;
 
 	if (left > 0) {
 		timer.it_value.tv_sec = (time_t)(left / 1000000);
 		timer.it_value.tv_usec = (suseconds_t)(left % 1000000 + 1);
 	}
 	sigaction(SIGALRM, &action, NULL);
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &alarm, NULL); /* the mask is inherited */
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
@@ -382,7 +393,7 @@ enum { CLOCK_ROUNDS = 10 }; /* round trips to compare two clocks; the shortest c
 /* A child's part: its clock less that of PARENT, a rank. */
 static struct clock compare_clock(int parent)
 {
-	struct clock best = {0, INT64_MAX};
+	struct clock best = {0, INT64_MAX / 64}; /* of which the tree sums up to 31 */
 
 	for (int i = 0; i < CLOCK_ROUNDS; i++) {
 		int64_t before = now(), there, trip;
@@ -390,7 +401,7 @@ static struct clock compare_clock(int parent)
 		MPI_Send(NULL, 0, MPI_BYTE, parent, 0, MPI_COMM_WORLD);
 		MPI_Recv(&there, 1, MPI_INT64_T, parent, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		trip = now() - before;
-		if (trip / 2 + 1 < best.bound) {
+		if (trip >= 0 && trip / 2 + 1 < best.bound) {
 			best.offset = before + trip / 2 - there;
 			best.bound = trip / 2 + 1;
 		}
@@ -469,14 +480,24 @@ static uint64_t node_identity(const char *processor)
 	return hash;
 }
 
+/* Rank 0's VALUE, on all ranks. They look for it once a millisecond, so that where they share
+ * cores with ranks that are at work they do not delay them. */
+static int told(int value)
+{
+	MPI_Request request;
+	int done = 0;
+
+	MPI_Ibcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
+	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
+		poll(NULL, 0, 1);
+	return value;
+}
+
 /* The processor name of rank WANTED, for rank 0, in HOST: all other ranks must be in
  * tell_host(). WANTED < 0 lets them go. */
 static void ask_host(int wanted, const char *own, char *host)
 {
-	MPI_Request question;
-
-	MPI_Ibcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD, &question);
-	MPI_Wait(&question, MPI_STATUS_IGNORE);
+	told(wanted);
 	if (wanted == 0)
 		strcpy(host, own);
 	else if (wanted > 0)
@@ -484,22 +505,13 @@ static void ask_host(int wanted, const char *own, char *host)
 			 MPI_STATUS_IGNORE);
 }
 
-/* The other ranks' part. They look for rank 0's question once a millisecond, so that where
- * they share cores with it, or with those that compare clocks, they do not delay them. */
 static void tell_host(const char *own)
 {
 	int wanted;
 
-	do {
-		MPI_Request question;
-		int asked = 0;
-
-		MPI_Ibcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD, &question);
-		while (MPI_Test(&question, &asked, MPI_STATUS_IGNORE), !asked)
-			poll(NULL, 0, 1);
+	while ((wanted = told(0)) >= 0)
 		if (wanted == world.rank)
 			MPI_Send(own, (int)strlen(own) + 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
-	} while (wanted >= 0);
 }
 
 /* The processor names of the leaders, along the tree of the clocks; in the leader of BLOCK.
@@ -614,6 +626,15 @@ static int too_early(const struct run *run)
 		if (first - clock.offset + clock.bound < run->start)
 			return rank;
 	}
+	return -1;
+}
+
+/* The first rank that was told another start than rank 0, -1 if none was. */
+static int other_start(const struct run *run)
+{
+	for (int rank = 0; rank < run->size; rank++)
+		if (run->records[rank].start != run->start)
+			return rank;
 	return -1;
 }
 
@@ -898,7 +919,7 @@ static int check_places(const struct run *run, const char *own)
 	ask_host(pair[0], own, first);
 	ask_host(pair[1], own, second);
 	say("error",
-	    "ranks %d and %d must be on %s but are on %s and %s; place N = %d ranks on each node, node after node, with srun --distribution=block or mpirun --map-by ppr:%d:node",
+	    "ranks %d and %d must be on %s but are on %s and %s; start nodes times N ranks, N = %d on each node, node after node, with srun --distribution=block or mpirun --map-by ppr:%d:node",
 	    pair[0], pair[1], wrong == 1 ? "one node" : "different nodes", first, second, run->n,
 	    run->n);
 	return 1;
@@ -918,9 +939,9 @@ static void check_clocks(const struct run *run, const char *own)
 		return;
 	ask_host(worst * run->n, own, host);
 	say("warning",
-	    "the clock of %s is %.3f ms %s %s's (within %.3f ms); corrected for the clocks the time is %.2f ms; synchronise the clocks and run again",
+	    "the clock of %s is %.3f ms %s %s's (within %.3f ms); corrected to %s's clock the time is %.2f ms; synchronise the clocks and run again",
 	    host, ms(llabs(clock.offset)), clock.offset > 0 ? "ahead of" : "behind", own,
-	    ms(clock.bound), ms(corrected_time(run)));
+	    ms(clock.bound), own, ms(corrected_time(run)));
 }
 
 /* Whether a report beyond the result is wanted. */
@@ -929,10 +950,13 @@ static int detailed(void)
 	return options.verbose || options.csv || options.ranks;
 }
 
-/* After the result, on all ranks: what rank 0 wants to know besides the stamps. */
+/* After the result, on all ranks: what rank 0 wants to know besides the stamps. It begins when
+ * rank 0 does, which has all stamps then: before that, others may still be on the clock. */
 static void collect(struct run *run, const char *own)
 {
 	int block = world.rank / run->n, blocks = run->size / run->n;
+
+	told(0);
 
 	if (detailed()) {
 		volatile int64_t again = 0;
@@ -960,17 +984,22 @@ static void collect(struct run *run, const char *own)
 static int report(struct run *run, const char *own)
 {
 	struct summary columns[COLUMNS];
-	int doubtful = too_early(run) >= 0, status = 0, early;
+	int other = other_start(run), doubtful = too_early(run) >= 0, status = 0, early;
 
 	run->slowest = latest_reply(run);
 	run->time = run->records[run->slowest].replied - run->start;
-	if (!doubtful)
+	if (other < 0 && !doubtful)
 		status = print_result(run);
 	collect(run, own);
 	early = too_early(run);
 	for (enum column column = LAUNCH; detailed() && column < COLUMNS; column++)
 		columns[column] = summarise(run, column);
-	if (early >= 0) {
+	if (other >= 0) {
+		say("error",
+		    "ranks 0 and %d were told different starts; expand SEC and USEC once, before the launcher starts the ranks",
+		    other);
+		status = 1;
+	} else if (early >= 0) {
 		report_early(run, early, own);
 		status = 1;
 	} else {
@@ -978,10 +1007,11 @@ static int report(struct run *run, const char *own)
 			status = print_result(run);
 		if (options.verbose)
 			print_details(run, columns, own);
-		if (run->size == run->n)
+		if (check_places(run, own) != 0)
+			status = 1;
+		else if (run->size == run->n)
 			say("warning",
 			    "one node only, nothing crossed the interconnect; if there should be more, check the allocation, the hostfile and the number of processes");
-		status |= check_places(run, own);
 		check_clocks(run, own);
 	}
 	if (options.ranks)
@@ -1001,6 +1031,8 @@ static int refuse(const char *wrong)
 			say("error",
 			    "the launcher started %d processes but MPI sees %d: launcher and executable belong to different MPI libraries; use the mpirun of the MPI that built ziaprobe, or another srun --mpi=TYPE",
 			    launched.size, world.size);
+		else
+			poll(NULL, 0, 1000); /* who leaves first may have the launcher end all */
 		return 1;
 	}
 	if (!wrong && world.size % options.n == 0)
@@ -1044,7 +1076,8 @@ int main(int argc, char **argv)
 	exchanged = now();
 	__asm__ volatile("" : : "r"(pad)); /* keeps the linker from dropping the pad */
 	MPI_Get_processor_name(processor, &length);
-	mine = (struct record){entered, initialised, replied, node_identity(processor)};
+	mine = (struct record){entered, initialised, replied, node_identity(processor),
+			       options.start};
 	run.start = options.start;
 	run.size = world.size;
 	run.n = options.n;

@@ -12,7 +12,8 @@
  *     line, printing it on stderr and the exec of /bin/sh: no child, no wait.
  *   - The stamp is the realtime clock: the start and the ends are read on
  *     different nodes, whose clocks are taken to agree.
- *   - The exit status is the launcher's own; 2 for a usage error.
+ *   - The exit status is the launcher's own; 1 if there is nothing to launch, 2 for
+ *     a usage error.
  *
  * Requires POSIX and, to find a ziaprobe installed beside it, Linux's /proc.
  */
@@ -56,7 +57,8 @@ static const char help[] =
 	"  ziatest 4 \"mpirun --map-by ppr:{}:node\"\n"
 	"\n"
 	"Runs ./ziaprobe, or where there is none the ziaprobe beside ziatest.\n"
-	"Exit status: the launcher's own; 2 for a usage error.\n";
+	"Exit status: the launcher's own; 1 if there is nothing to launch, 2 for a usage\n"
+	"error.\n";
 
 /* Says on stderr what is wrong and exits with STATUS. A FORMAT that ends in ':'
  * is followed by errno's text, status 2 by the usage line. */
@@ -157,6 +159,7 @@ int main(int argc, char **argv)
 
 	if (!options_out)
 		fail(1, "cannot build the command line:");
+	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'v':
@@ -179,9 +182,8 @@ int main(int argc, char **argv)
 		case 'V':
 			fputs(version, stdout);
 			return 0;
-		default: /* getopt_long has said what is wrong */
-			fputs(usage, stderr);
-			return 2;
+		default:
+			fail(2, "unknown option, or its value is missing: '%s'", argv[optind - 1]);
 		}
 	}
 	if (argc - optind < 1)

@@ -34,6 +34,10 @@ ok 'a dropped pad: make fails' [ "$status" -ne 0 ]
 like 'a dropped pad: make says so' "$err" 'ziaprobe is smaller than 104857600 bytes.*'
 ok 'a dropped pad: no executable is left' test ! -e ziaprobe
 
+run make MPICC=no-such-compiler
+ok 'no compiler: make fails' [ "$status" -ne 0 ]
+ok 'no compiler: no pad is left' test ! -e ziaprobe.pad
+
 run make
 is 'make: status 0' "$status" 0
 run make

@@ -34,6 +34,7 @@ init-m  STOP=3 SHIM= ../ziatest -t 3 2 "$mpirun"
 stuck   SHIM='3 Recv kill -STOP $PPID' ../ziatest -t 10 2 "$srun"
 stuck-m SHIM='3 Recv kill -STOP $PPID' STOP= ../ziatest -t 10 2 "$mpirun"
 wrap    SHIM='1 Send kill -STOP $PPID' ../ziatest -t 10 2 "$srun"
+masked  SHIM='3 Recv kill -STOP $PPID' env --block-signal=ALRM ../ziatest -t 10 2 "$srun"
 killed  SHIM='3 Recv kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killed0 SHIM='0 Send kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killedm SHIM='3 Recv kill -KILL $PPID' STOP= ../ziatest -t 30 2 "$mpirun"
@@ -59,7 +60,7 @@ END
 		"$line [01] on n1 $waited MPI_Init\|$line 2 on n2 $waited MPI_Init\|$line [45] on n3 $waited MPI_Init" "$fails"
 	expect init-m 'the same under mpirun' \
 		"$line [01] on n1 $waited MPI_Init\|$line 2 on n2 $waited MPI_Init\|$line [45] on n3 $waited MPI_Init" "$fails"
-	for case in stuck stuck-m; do
+	for case in stuck stuck-m masked; do
 		expect $case "a responder stuck ($case)" \
 			"$line 0 on n1 $waited the report\|$line 1 on n1 $waited the reply from rank 3\|$line 2 on n2 $waited the report\|($line 3 .*\|)?$line 4 on n3 $waited the report\|$line 5 on n3 $waited the reply from rank 1" "$fails"
 	done

@@ -146,15 +146,11 @@ int MPI_Ibcast(void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request
 	(void)b, (void)n, (void)t, (void)c, (void)r;
 	return root;
 }
-int MPI_Wait(MPI_Request *r, MPI_Status *s)
-{
-	(void)r, (void)s;
-	return 0;
-}
 int MPI_Test(MPI_Request *r, int *done, MPI_Status *s)
 {
-	(void)r, (void)done, (void)s;
-	abort(); /* of the other ranks only */
+	(void)r, (void)s;
+	*done = 1;
+	return 0;
 }
 int MPI_Barrier(MPI_Comm c)
 {

@@ -127,7 +127,7 @@ for n in abc 0 3.5 '' 99999999999 4x ' 4' +4 2147483648; do
 	is "N '$n': status 2" "$status" 2
 done
 run ziatest -1 fake
-like 'N -1: a usage error' "$out/$err" "/.*ziatest: invalid option .*\|$usage"
+like 'N -1: a usage error' "$out/$err" "/ziatest: error: unknown option[^|]*: '-1'\|$usage"
 is 'N -1: status 2' "$status" 2
 run ziatest
 like 'no arguments: a usage error' "$out/$err" "/ziatest: error: N, .* is missing\|$usage"

@@ -46,6 +46,9 @@ for blocks in 1 2 3 4 5; do
 		timeout 60 ./ziatest $n "srun --mpi=$2 --export=ALL,LD_PRELOAD=$1/trace.so --nodes $blocks --ntasks $((blocks * n)) --ntasks-per-node" >"$TRACE/log" 2>&1
 	done
 done
+export TRACE="$1/late" LATE=4
+mkdir "$TRACE"
+timeout 60 ./ziatest 1 "srun --mpi=$2 --export=ALL,LD_PRELOAD=$1/trace.so --nodes 5 --ntasks 5 --ntasks-per-node" >"$TRACE/log" 2>&1
 END
 
 for mpi in openmpi mpich; do
@@ -58,11 +61,15 @@ for mpi in openmpi mpich; do
 			dir=$tmp/$mpi/$blocks.$n
 			got=$(cd "$dir" && for rank in [0-9]*; do
 				printf '%s: ' "$rank"
-				sed 's/\(gather:0\):.*/\1/' "$rank"
+				sed -n '1s/\(gather:0\):.*/\1/p' "$rank"
 			done | sort -n)
 			is "$mpi, $blocks blocks of $n: bytes, peers and order" \
 				"$got" "$(expected $blocks $n)" || diag "$(cat "$dir/log")"
 		done
 	done
+	# Rank 4 starts its exchange 2 s late: what follows the gather waits for it.
+	ok "$mpi: no other message before the last is in the gather" \
+		awk 'FNR == 2 { n++; if ($1 > gathered) gathered = $1; if (!resumed || $2 && $2 < resumed) resumed = $2 }
+		END { exit !(n == 5 && resumed > gathered) }' "$tmp/$mpi/late"/[0-4] || diag "$(cat "$tmp/$mpi/late"/*)"
 done
 finish

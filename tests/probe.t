@@ -37,13 +37,17 @@ wrong11   srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe --timeout 5 1 2
 wrong12   srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe 1 2 2 --unknown
 world     srun -N 2 -n 5 ./ziaprobe 1 2 2
 future    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe $(date -d 'now + 1 hour' +'%s %6N') 2
-soon      srun -N 2 -n 4 --ntasks-per-node 2 sh -c 'exec ./ziaprobe $(date -d "now + 9 seconds" +"%s %6N") 2'
+soon      srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe $(date -d 'now + 50 seconds' +'%s %6N') 2
+own       srun -N 2 -n 4 --ntasks-per-node 2 sh -c '[ $SLURM_PROCID = 0 ] || sleep .1; exec ./ziaprobe $(date +"%s %6N") 2'
 timely    srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe $(date +'%s %6N') 2 --timeout 60
 cyclic    ./ziatest 4 'srun --distribution=cyclic -N 2 -n 8 --ntasks-per-node'
 plane2    ./ziatest 4 'srun --distribution=plane=2 -N 2 -n 8 --ntasks-per-node'
 plane4    ./ziatest 4 'srun --distribution=plane=4 -N 2 -n 8 --ntasks-per-node'
 plane4of2 srun --distribution=plane=4 -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $(date +'%s %6N') 2
 plane2of2 srun --distribution=plane=2 -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $(date +'%s %6N') 2
+block     srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe $(date +'%s %6N') 4
+posix     POSIXLY_CORRECT=1 ./ziatest -t 60 2 'srun -N 2 -n 4 --ntasks-per-node'
+late      mpirun.openmpi --host n1:2,n2:2 -n 4 sh -c '[ $OMPI_COMM_WORLD_RANK != 0 ] || sleep .5; exec ./ziaprobe 1 2 2'
 packed    srun -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $(date +'%s %6N') 2
 one       ./ziatest 2 'srun -N 1 -n 2 --ntasks-per-node'
 openmpi   ./ziatest 2 'mpirun.openmpi --oversubscribe -n 4 --host n1:2,n2:2 -npernode'
@@ -66,8 +70,13 @@ END
 	expect future 'to start in an hour: no result' \
 		"$error rank 0 on n1 began 3[56][0-9][0-9]\.[0-9]{6} s before the start; [^|]*" "$fails"
 	expect soon 'to start in some seconds: no result' \
-		"$error rank 0 on n1 began [0-9]\.[0-9]{6} s before the start; [^|]*" "$fails"
+		"$error rank 0 on n1 began [0-9]{1,2}\.[0-9]{6} s before the start; [^|]*" "$fails"
 	expect timely 'a timeout that does not run out changes nothing' "$result" 0
+
+	expect own 'every rank with a start of its own: no result' \
+		"$error ranks 0 and [1-3] were told different starts; [^|]*" "$fails"
+	expect posix 'POSIXLY_CORRECT changes nothing' "$result" 0
+	expect block 'a block on two nodes, not one node' "$(places 0 2 'one node' n1 n2 4)" "$fails"
 
 	expect cyclic 'ranks placed cyclically' "$(places 0 1 'one node' n1 n2 4)" "$fails"
 	expect plane2 'planes of half a block' "$(places 0 2 'one node' n1 n2 4)" "$fails"
@@ -94,7 +103,8 @@ END
 		expect hydra mpiexec "$result" 0
 		expect pmix 'srun --mpi=pmix' "$mismatch" "$fails"
 		expect pmi2 'srun --mpi=pmi2' "$result" 0
-		expect none 'srun --mpi=none' "$mismatch" "$fails" ;;
+		expect none 'srun --mpi=none' "$mismatch" "$fails"
+		expect late 'rank 0 later than the others' "$mismatch" "$fails" ;;
 	esac
 done
 finish

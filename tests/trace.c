@@ -1,19 +1,41 @@
 /* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, as one
- * line to the file $TRACE/R. A message is what:peer:bytes. */
+ * line to the file $TRACE/R. A message is what:peer:bytes. A second line has two times in
+ * ns, of the gather and of the first message after it. Rank $LATE sleeps for 2 s before
+ * its first message. */
 #define _POSIX_C_SOURCE 200809L
 
+#include <inttypes.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static char line[4096];
+static int64_t gathered, resumed;
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
 
 static void note(const char *what, int peer, int count, MPI_Datatype type)
 {
 	size_t used = strlen(line);
-	int size;
+	const char *late = getenv("LATE");
+	int size, rank;
 
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (!used && late && atoi(late) == rank)
+		sleep(2);
+	if (strcmp(what, "gather") == 0 && !gathered)
+		gathered = now();
+	else if (gathered && !resumed)
+		resumed = now();
 	PMPI_Type_size(type, &size);
 	snprintf(line + used, sizeof line - used, "%s:%d:%d ", what, peer, count * size);
 }
@@ -86,7 +108,7 @@ int MPI_Finalize(void)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	snprintf(path, sizeof path, "%s/%d", getenv("TRACE"), rank);
 	if ((file = fopen(path, "w"))) {
-		fprintf(file, "%s\n", line);
+		fprintf(file, "%s\n%" PRId64 " %" PRId64 "\n", line, gathered, resumed);
 		fclose(file);
 	}
 	return PMPI_Finalize();

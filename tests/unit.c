@@ -185,9 +185,9 @@ int main(void)
 
 	/* Blocks a, b, c of two ranks; b's clock is 100 ahead, c's 50 behind. c exchanges
 	 * with a; b's rank 3 is late, and rank 1 waits for it. */
-	struct record stamps[6] = {{1000, 2000, 2500, 'a'}, {1010, 2000, 3300, 'a'},
-				   {1100, 2100, 0, 'b'},    {1120, 2900, 0, 'b'},
-				   {950, 2150, 2600, 'c'},  {960, 1970, 2700, 'c'}};
+	struct record stamps[6] = {{1000, 2000, 2500, 'a', 900}, {1010, 2000, 3300, 'a', 900},
+				   {1100, 2100, 0, 'b', 900},    {1120, 2900, 0, 'b', 900},
+				   {950, 2150, 2600, 'c', 900},  {960, 1970, 2700, 'c', 900}};
 	int64_t repeats[6] = {7, 8, 0, 0, 9, 4};
 	struct clock known[3] = {{0, 0}, {100, 1}, {-50, 2}};
 	char hosts[] = "first\0second\0n3";
