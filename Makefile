@@ -13,17 +13,32 @@ DESTDIR =
 # The specification's 100 MB executable: bytes of pad in ziaprobe, 100 MiB.
 PAD = 104857600
 
-all: ziatest ziaprobe
+ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
+ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD='"ziaprobe.pad"' $(CFLAGS) $(LDFLAGS) \
+	-o ziaprobe ziaprobe.c $(LDLIBS)
+
+all: ziatest ziaprobe build.txt
 
 ziatest: ziatest.c
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ ziatest.c $(LDLIBS)
+	$(ziatest_command)
 
 ziaprobe: ziaprobe.c
 	head -c $(PAD) /dev/urandom >$@.pad
-	$(MPICC) $(CPPFLAGS) -DPAD='"$@.pad"' $(CFLAGS) $(LDFLAGS) -o $@ ziaprobe.c $(LDLIBS); \
-		status=$$?; rm -f $@.pad; exit $$status
+	$(ziaprobe_command); status=$$?; rm -f $@.pad; exit $$status
 	@test $$(wc -c <$@) -ge $(PAD) || { \
 		rm -f $@; echo '$@ is smaller than $(PAD) bytes: the linker dropped the pad' >&2; exit 1; }
+
+# How the programs were built, for run_ziatest.sh to hand in
+quote = '$(subst ','\'',$(1))'
+build.txt: ziatest ziaprobe
+	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
+	echo "commit: $$(git rev-parse HEAD 2>/dev/null || echo 'none, built outside git')"; \
+	printf 'command: %s\n' $(call quote,$(ziatest_command)) $(call quote,$(ziaprobe_command)); \
+	echo "compiler: $$($(CC) --version | head -n 1)"; \
+	echo "MPI compiler: $$($(MPICC) --version | head -n 1)"; \
+	echo "MPI compiler's flags: $$($(MPICC) -show 2>&1 | head -n 1)"; \
+	for file in ziatest ziaprobe; do echo "size: $$(wc -c <$$file) $$file"; done; \
+	sha256sum ziatest ziaprobe ziatest.c ziaprobe.c Makefile; } >$@
 
 # The main job: a 4-node Slurm inside this machine, 4 processes on each node. With MPICH:
 # make run MPICC=mpicc.mpich SLURM_MPI_TYPE=pmi2
@@ -44,7 +59,7 @@ install: all
 	cp ziatest ziaprobe $(DESTDIR)$(PREFIX)/bin
 
 clean:
-	rm -f ziatest ziaprobe ziaprobe.pad
+	rm -f ziatest ziaprobe ziaprobe.pad build.txt
 
 .DELETE_ON_ERROR:
 .PHONY: all run check install clean

@@ -15,10 +15,10 @@ for mpi in openmpi mpich; do
 	mkdir "$dir/faulty"
 	cat >"$dir/faulty/ziaprobe" <<'END'
 #!/bin/sh
-# The probe, but rank $STOP stops before it starts, and $SHIM happens in it
+# The probe, but rank $STOP stops before it starts, $SHIM happens in it, $MASK execs it
 [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}" != "${STOP-}" ] || kill -STOP $$
 [ -z "${SHIM-}" ] || export LD_PRELOAD="$PWD/../shim.so"
-exec ../ziaprobe "$@"
+exec ${MASK-} ../ziaprobe "$@"
 END
 	chmod +x "$dir/faulty/ziaprobe"
 	SLURM_MPI_TYPE=$(pmi $mpi)
@@ -34,7 +34,7 @@ init-m  STOP=3 SHIM= ../ziatest -t 3 2 "$mpirun"
 stuck   SHIM='3 Recv kill -STOP $PPID' ../ziatest -t 10 2 "$srun"
 stuck-m SHIM='3 Recv kill -STOP $PPID' STOP= ../ziatest -t 10 2 "$mpirun"
 wrap    SHIM='1 Send kill -STOP $PPID' ../ziatest -t 10 2 "$srun"
-masked  SHIM='3 Recv kill -STOP $PPID' env --block-signal=ALRM ../ziatest -t 10 2 "$srun"
+masked  SHIM='3 Recv kill -STOP $PPID' MASK='env --block-signal=ALRM' ../ziatest -t 10 2 "$srun"
 killed  SHIM='3 Recv kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killed0 SHIM='0 Send kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killedm SHIM='3 Recv kill -KILL $PPID' STOP= ../ziatest -t 30 2 "$mpirun"

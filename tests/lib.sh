@@ -103,6 +103,11 @@ cluster() {
 	timeout 120 "$top/tests/cluster" "$@"
 }
 
+# Open MPI 4.1 dies in MPI_Init once in some hundred launches over TCP: a rank that is ahead sends
+# its first message, for which the other has no function yet. Such a launch is tried again.
+died='Failing at address: (nil)'
+export died
+
 # cases DIR NODES: runs in DIR, on one cluster, every line of the input, NAME COMMAND, a
 # shell's, for at most 60 s.
 # Leaves in DIR what COMMAND printed in NAME.out, its status in NAME.status, and in
@@ -111,8 +116,11 @@ cases() {
 	cat >"$tmp/cases"
 	cat >"$tmp/each" <<-'END'
 		while read -r name command; do
-			timeout 60 sh -c "$command" </dev/null >"$name.out" 2>&1
-			echo $? >"$name.status"
+			for try in 1 2 3; do
+				timeout 60 sh -c "$command" </dev/null >"$name.out" 2>&1
+				echo $? >"$name.status"
+				grep -qF "$died" "$name.out" || break
+			done
 			timeout 20 sh -c 'while pgrep -x ziaprobe; do sleep 0.05; done' >"$name.left" &&
 				: >"$name.left"
 		done <"$1"

@@ -43,7 +43,10 @@ for blocks in 1 2 3 4 5; do
 	for n in 1 2 3; do
 		export TRACE="$1/$blocks.$n"
 		mkdir "$TRACE"
-		timeout 60 ./ziatest $n "srun --mpi=$2 --export=ALL,LD_PRELOAD=$1/trace.so --nodes $blocks --ntasks $((blocks * n)) --ntasks-per-node" >"$TRACE/log" 2>&1
+		for try in 1 2 3; do
+			timeout 60 ./ziatest $n "srun --mpi=$2 --export=ALL,LD_PRELOAD=$1/trace.so --nodes $blocks --ntasks $((blocks * n)) --ntasks-per-node" >"$TRACE/log" 2>&1
+			grep -qF "$died" "$TRACE/log" || break
+		done
 	done
 done
 export TRACE="$1/late" LATE=4

@@ -47,7 +47,7 @@ plane4of2 srun --distribution=plane=4 -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $
 plane2of2 srun --distribution=plane=2 -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $(date +'%s %6N') 2
 block     srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe $(date +'%s %6N') 4
 posix     POSIXLY_CORRECT=1 ./ziatest -t 60 2 'srun -N 2 -n 4 --ntasks-per-node'
-late      mpirun.openmpi --host n1:2,n2:2 -n 4 sh -c '[ $OMPI_COMM_WORLD_RANK != 0 ] || sleep .5; exec ./ziaprobe 1 2 2'
+late      srun --mpi=pmix -K -N 2 -n 4 --ntasks-per-node 2 sh -c '[ $SLURM_PROCID != 0 ] || sleep .5; exec ./ziaprobe 1 2 2'
 packed    srun -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $(date +'%s %6N') 2
 one       ./ziatest 2 'srun -N 1 -n 2 --ntasks-per-node'
 openmpi   ./ziatest 2 'mpirun.openmpi --oversubscribe -n 4 --host n1:2,n2:2 -npernode'
