@@ -179,7 +179,7 @@ draw() {	# NODES
 			$style
 			set output 'ranks.svg'; set title 'Ziatest: the ranks of the last run on $1 nodes'; set xlabel 'rank'
 			set xrange [-0.5:$(tail -n 1 "$tmp/ranks" | cut -d ' ' -f 1) + 0.5]
-			set link x2
+			set link x2; set xtics nomirror
 			set x2tics ($(cat "$tmp/hosts")) rotate by 45 font ',10'
 			plot '$tmp/ranks' using 1:2 with points pt 7 ps 0.5 lc rgb '#222222' title 'completed', \\
 				'' using 1:3 with points pt 9 ps 0.5 lc rgb '#d55e00' title 'init', \\
@@ -214,7 +214,7 @@ summarize() {
 	{
 		echo "Ziatest: job $(setting SLURM_JOB_ID) on $(setting SLURM_CLUSTER_NAME), $(setting DATE)"
 		[ "$valid" -gt 0 ] || figure=no
-		echo "Time: $figure ms on $nodes nodes x $ppn = $((nodes * ppn)) ranks"
+		echo "Time: $figure ms on $nodes nodes x $ppn = $((nodes * ppn)) ranks, the median of the runs after the cold one"
 		echo
 		rule "compute nodes: $nodes of $compute, $(awk "BEGIN { printf(\"%.2f\", 100 * $nodes / $compute) }") %; the rule is $(setting SHARE) %" \
 			$((100 * nodes)) "$(awk "BEGIN { print $(setting SHARE) * $compute }")"
