@@ -14,8 +14,11 @@ DESTDIR =
 PAD = 104857600
 
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
-ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD='"ziaprobe.pad"' $(CFLAGS) $(LDFLAGS) \
-	-o ziaprobe ziaprobe.c $(LDLIBS)
+ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) $(CFLAGS) $(LDFLAGS) -o ziaprobe ziaprobe.c $(LDLIBS)
+
+# Whether the marks around the pad are PAD bytes apart; $$1 is then its offset in ziaprobe.
+padded = set -- $$(LC_ALL=C grep -abo 'pad of ziaprobe>' ziaprobe | sed 's/:.*//') 0 0; \
+	test $$(($$2 - $$1 - 18)) -eq $(PAD)
 
 all: ziatest ziaprobe build.txt
 
@@ -23,10 +26,12 @@ ziatest: ziatest.c
 	$(ziatest_command)
 
 ziaprobe: ziaprobe.c
-	head -c $(PAD) /dev/urandom >$@.pad
-	$(ziaprobe_command); status=$$?; rm -f $@.pad; exit $$status
-	@test $$(wc -c <$@) -ge $(PAD) || { \
-		rm -f $@; echo '$@ is smaller than $(PAD) bytes: the linker dropped the pad' >&2; exit 1; }
+	$(ziaprobe_command)
+	@$(padded) || $(ziaprobe_command) -DPAD_TYPE=progbits
+	@$(padded) && head -c $(PAD) /dev/urandom | \
+		dd of=$@ bs=1M seek=$$(($$1 + 16)) oflag=seek_bytes iflag=fullblock conv=notrunc status=none && \
+	test $$(wc -c <$@) -ge $(PAD) || { \
+		rm -f $@; echo '$@ has no pad of $(PAD) bytes: the linker dropped or moved it' >&2; exit 1; }
 
 # How the programs were built, for run_ziatest.sh to hand in
 quote = '$(subst ','\'',$(1))'
@@ -59,7 +64,7 @@ install: all
 	cp ziatest ziaprobe $(DESTDIR)$(PREFIX)/bin
 
 clean:
-	rm -f ziatest ziaprobe ziaprobe.pad build.txt
+	rm -f ziatest ziaprobe build.txt
 
 .DELETE_ON_ERROR:
 .PHONY: all run check install clean

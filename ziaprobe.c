@@ -56,18 +56,31 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The pad makes the executable's file 100 MiB larger. Its bytes come from the file
- * PAD, random so that they do not compress, and lie in a read-only segment: a
- * writable array would be charged to every process as memory. In assembler, since
- * C11 cannot include a file of bytes. */
+/* The pad makes the executable's file PAD bytes larger, 100 MiB, in a read-only segment: a
+ * writable array would be charged to every process as memory. In the object file it is a hole
+ * between two marks (PAD_TYPE nobits; progbits: zeros, for linkers that do not fill holes),
+ * where make writes random bytes into the executable, which do not compress. In assembler,
+ * since C has no holes. */
 #ifndef PAD
-#error "PAD must name the file of the pad's bytes; build with 'make'"
+#define PAD 104857600
 #endif
-__asm__(".pushsection .rodata.pad, \"a\", %progbits\n"
-	".globl pad\n"
-	"pad: .incbin \"" PAD "\"\n"
+#ifndef PAD_TYPE
+#define PAD_TYPE nobits
+#endif
+#define TEXT(number) #number
+#define STRING(macro) TEXT(macro)
+/* clang-format off */
+__asm__(".pushsection .gnu.linkonce.r.pad1, \"a\", %progbits\n"
+	"pad_begins: .ascii \"<pad of ziaprobe>\"\n"
+	".section .gnu.linkonce.r.pad2, \"a\", %" STRING(PAD_TYPE) "\n"
+	"pad: .zero " STRING(PAD) "\n"
+	".section .gnu.linkonce.r.pad3, \"a\", %progbits\n"
+	"pad_ends: .ascii \"</pad of ziaprobe>\"\n"
 	".popsection\n");
+/* clang-format on */
+extern const char pad_begins[] __attribute__((visibility("hidden")));
 extern const char pad[] __attribute__((visibility("hidden")));
+extern const char pad_ends[] __attribute__((visibility("hidden")));
 
 static const char usage[] =
 	"usage: LAUNCHER ziaprobe SEC USEC N [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]";
@@ -1074,7 +1087,8 @@ int main(int argc, char **argv)
 
 	/* Off the clock. */
 	exchanged = now();
-	__asm__ volatile("" : : "r"(pad)); /* keeps the linker from dropping the pad */
+	/* Keeps the linker from dropping the pad. */
+	__asm__ volatile("" : : "r"(pad_begins), "r"(pad), "r"(pad_ends));
 	MPI_Get_processor_name(processor, &length);
 	mine = (struct record){entered, initialised, replied, node_identity(processor),
 			       options.start};

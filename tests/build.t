@@ -24,6 +24,9 @@ if has clang; then
 else
 	skip clang 'clang not found'
 fi
+built 'a linker that leaves holes' LDFLAGS=-fuse-ld=gold
+ok 'a linker that leaves holes: the pad does not compress' [ "$(gzip -1 <ziaprobe | wc -c)" -ge $pad ]
+built 'the default'
 is 'the pad lies in a segment that is only read' \
 	"$(readelf -lW ziaprobe | awk '$1 == "LOAD" && length($5) > 8 && $5 > "0x06400000" { print $7 $8 }')" R0x1000
 ok 'the pad does not compress' [ "$(gzip -1 <ziaprobe | wc -c)" -ge $pad ]
@@ -31,12 +34,12 @@ ok 'the pad does not compress' [ "$(gzip -1 <ziaprobe | wc -c)" -ge $pad ]
 rm -f ziaprobe
 run make ziaprobe MPICC='echo small >ziaprobe #'
 ok 'a dropped pad: make fails' [ "$status" -ne 0 ]
-like 'a dropped pad: make says so' "$err" 'ziaprobe is smaller than 104857600 bytes.*'
+like 'a dropped pad: make says so' "$(echo "$err" | grep -v ^make)" '(grep: .*)?ziaprobe has no pad of 104857600 bytes: .*'
 ok 'a dropped pad: no executable is left' test ! -e ziaprobe
 
 run make MPICC=no-such-compiler
 ok 'no compiler: make fails' [ "$status" -ne 0 ]
-ok 'no compiler: no pad is left' test ! -e ziaprobe.pad
+ok 'no compiler: nothing is left' test ! -e ziaprobe
 
 run make
 is 'make: status 0' "$status" 0
@@ -59,7 +62,7 @@ for cc in gcc clang; do
 		has_mpi $mpi || continue
 		# shellcheck disable=SC2086
 		ok "no warning: ziaprobe.c, $cc, $mpi" env OMPI_CC=$cc MPICH_CC=$cc \
-			mpicc.$mpi $strict -DPAD='"Makefile"' -o ziaprobe ziaprobe.c
+			mpicc.$mpi $strict -DPAD=4096 -o ziaprobe ziaprobe.c
 	done
 done
 finish

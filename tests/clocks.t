@@ -23,7 +23,7 @@ for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build $mpi
 	dir=$tmp/$mpi
-	mpicc.$mpi -DPAD='"ziaprobe.c"' -o "$dir/clocks" tests/clocks.c
+	mpicc.$mpi -DPAD=4096 -o "$dir/clocks" tests/clocks.c
 	SLURM_MPI_TYPE=$(pmi $mpi)
 	export SLURM_MPI_TYPE
 	cases "$dir" 6 <<'END'

@@ -9,7 +9,7 @@ sanitize='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
 # shellcheck disable=SC2086 # options
 {
 	cc $sanitize -DPROGRAM='"../ziatest.c"' -o "$tmp/ziatest" tests/fuzz.c &&
-	${MPICC:-mpicc} $sanitize -DPAD='"ziaprobe.c"' -DPROGRAM='"../ziaprobe.c"' \
+	${MPICC:-mpicc} $sanitize -DPAD=4096 -DPROGRAM='"../ziaprobe.c"' \
 		-o "$tmp/ziaprobe" tests/fuzz.c
 } || exit 1
 export ASAN_OPTIONS=detect_leaks=0	# in each of the processes that takes long

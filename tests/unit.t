@@ -2,5 +2,5 @@
 # The pure functions, in tests/unit.c, built with the project's MPI compiler
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086 # options
-${MPICC:-mpicc} ${SANITIZE-} -DPAD='"ziaprobe.c"' -Wall -Wextra -o "$tmp/unit" tests/unit.c || exit 1
+${MPICC:-mpicc} ${SANITIZE-} -DPAD=4096 -Wall -Wextra -o "$tmp/unit" tests/unit.c || exit 1
 "$tmp/unit"
