@@ -3,6 +3,7 @@
 #	make MPICC=cc			another MPI compiler wrapper
 #	make CFLAGS=-O3 LDFLAGS=-flto	as usual
 #	make check			the tests
+#	make bench			what the benchmark itself costs
 #	make install PREFIX=~/.local	both programs, into PREFIX/bin
 
 MPICC   = mpicc
@@ -59,6 +60,10 @@ run: all
 check: all
 	prove tests
 
+# What the benchmark itself costs; BENCH=full for the long version
+bench: all
+	MPICC='$(MPICC)' CC='$(CC)' tests/bench/run $(BENCH)
+
 install: all
 	mkdir -p $(DESTDIR)$(PREFIX)/bin
 	cp ziatest ziaprobe $(DESTDIR)$(PREFIX)/bin
@@ -67,4 +72,4 @@ clean:
 	rm -f ziatest ziaprobe build.txt
 
 .DELETE_ON_ERROR:
-.PHONY: all run check install clean
+.PHONY: all run check bench install clean

@@ -1,6 +1,6 @@
 /* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, as one
- * line to the file $TRACE/R. A message is what:peer:bytes. A second line has two times in
- * ns, of the gather and of the first message after it. Rank $LATE sleeps for 2 s before
+ * line to the file $TRACE/R. A message is what:peer:bytes. A second line has three times in
+ * ns, of the gather, of the first message after it and of MPI_Finalize. Rank $LATE sleeps for 2 s before
  * its first message. */
 #define _POSIX_C_SOURCE 200809L
 
@@ -108,7 +108,8 @@ int MPI_Finalize(void)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	snprintf(path, sizeof path, "%s/%d", getenv("TRACE"), rank);
 	if ((file = fopen(path, "w"))) {
-		fprintf(file, "%s\n%" PRId64 " %" PRId64 "\n", line, gathered, resumed);
+		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %" PRId64 "\n", line, gathered, resumed,
+			now());
 		fclose(file);
 	}
 	return PMPI_Finalize();
