@@ -403,6 +403,16 @@ static void arm_timeout(void)
 
 enum { CLOCK_ROUNDS = 10 }; /* round trips to compare two clocks; the shortest counts */
 
+/* Waits for a message from RANK, looking once a millisecond: where ranks share cores, who waits
+ * for its turn must not delay those that compare clocks. */
+static void await(int rank)
+{
+	int here = 0;
+
+	while (MPI_Iprobe(rank, 0, MPI_COMM_WORLD, &here, MPI_STATUS_IGNORE), !here)
+		poll(NULL, 0, 1);
+}
+
 /* A child's part: its clock less that of PARENT, a rank. */
 static struct clock compare_clock(int parent)
 {
@@ -412,6 +422,8 @@ static struct clock compare_clock(int parent)
 		int64_t before = now(), there, trip;
 
 		MPI_Send(NULL, 0, MPI_BYTE, parent, 0, MPI_COMM_WORLD);
+		if (i == 0)
+			await(parent);
 		MPI_Recv(&there, 1, MPI_INT64_T, parent, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		trip = now() - before;
 		if (trip >= 0 && trip / 2 + 1 < best.bound) {
@@ -425,6 +437,7 @@ static struct clock compare_clock(int parent)
 /* The parent's part, for CHILD, a rank. */
 static void answer_clock(int child)
 {
+	await(child);
 	for (int i = 0; i < CLOCK_ROUNDS; i++) {
 		int64_t here;
 
@@ -669,8 +682,10 @@ static int furthest_clock(const struct run *run, int beyond)
 	return furthest;
 }
 
-/* The columns of the reports, and READY, MPI_Init returned - start. */
-enum column { LAUNCH, INIT, WIREUP, REPEAT, COMPLETED, COLUMNS, READY = COLUMNS };
+/* The columns of the reports, and two more to judge them by: READY, MPI_Init returned - start,
+ * and EXCHANGE, which is WIREUP less the wait of the last of an odd number of blocks for block
+ * 0's own exchange. */
+enum column { LAUNCH, INIT, WIREUP, REPEAT, COMPLETED, COLUMNS, READY = COLUMNS, EXCHANGE };
 
 static const char *const column_names[] = {"launch", "init", "wireup", "repeat", "completed"};
 
@@ -684,7 +699,7 @@ static int applies(const struct run *run, enum column column, int rank)
 static int64_t value(const struct run *run, enum column column, int rank)
 {
 	const struct record *record = run->records + rank;
-	int64_t offset = clock_of(run, rank).offset, ready, peer_ready;
+	int64_t offset = clock_of(run, rank).offset, ready, peer_ready, peer_offset;
 	int peer;
 
 	switch (column) {
@@ -693,9 +708,13 @@ static int64_t value(const struct run *run, enum column column, int rank)
 	case INIT:
 		return record->initialised - record->entered;
 	case WIREUP:
+	case EXCHANGE:
 		peer = responder(rank, run->size, run->n);
+		peer_offset = clock_of(run, peer).offset;
 		ready = record->initialised - offset;
-		peer_ready = run->records[peer].initialised - clock_of(run, peer).offset;
+		peer_ready = run->records[peer].initialised - peer_offset;
+		if (column == EXCHANGE && peer < rank)
+			peer_ready = run->records[peer].replied - peer_offset;
 		return record->replied - offset - (peer_ready > ready ? peer_ready : ready);
 	case REPEAT:
 		return run->repeats[rank];
@@ -707,7 +726,7 @@ static int64_t value(const struct run *run, enum column column, int rank)
 }
 
 struct summary {
-	int64_t min, median, max; /* ns */
+	int64_t min, quarter, median, max; /* ns; a quarter of the values is up to quarter */
 	int slowest; /* the first rank that has max */
 };
 
@@ -735,33 +754,37 @@ static struct summary summarise(const struct run *run, enum column column)
 		}
 	qsort(values, (size_t)count, sizeof *values, compare_ns);
 	summary.min = values[0];
+	summary.quarter = values[(count - 1) / 4];
 	summary.median = values[(count - 1) / 2] / 2 + values[count / 2] / 2;
 	free(values);
 	return summary;
 }
 
-/* The phase whose slowest rank is furthest above the median: LAUNCH, INIT or WIREUP, and
- * in *EXCESS by how much, ns. A rank that waits in MPI_Init for one that came late does not
- * stand out for it: it must also be late to leave it. */
-static enum column outstanding(const struct run *run, const struct summary *columns,
+/* The phase whose slowest rank is furthest above what a quarter of the ranks needs at most:
+ * LAUNCH, INIT or WIREUP; *RANK is that rank, *EXCESS by how much, ns. A rank that waits in
+ * MPI_Init for one that came late does not stand out for it: it must also be late to leave it.
+ * The first exchange is also compared with the second, as there may be no other. */
+static enum column outstanding(const struct run *run, const struct summary *columns, int *rank,
 			       int64_t *excess)
 {
-	enum column phase = LAUNCH;
+	enum column phase = INIT;
+	struct summary ready = summarise(run, READY), exchange = summarise(run, EXCHANGE);
+	int64_t init = columns[INIT].max - columns[INIT].quarter;
+	int64_t late = value(run, READY, columns[INIT].slowest) - ready.quarter;
+	int64_t launch = columns[LAUNCH].max - columns[LAUNCH].quarter;
+	int64_t repeat = columns[REPEAT].median;
+	int64_t wireup = exchange.max - (repeat < exchange.quarter ? repeat : exchange.quarter);
 
-	*excess = columns[LAUNCH].max - columns[LAUNCH].median;
-	for (enum column column = INIT; column <= WIREUP; column++) {
-		int64_t above = columns[column].max - columns[column].median;
-
-		if (column == INIT) {
-			int64_t late = value(run, READY, columns[INIT].slowest) -
-				       summarise(run, READY).median;
-
-			above = late < above ? late : above;
-		}
-		if (above > *excess) {
-			*excess = above;
-			phase = column;
-		}
+	*excess = late < init ? late : init;
+	if (launch >= *excess) {
+		*excess = launch;
+		phase = LAUNCH;
+	}
+	*rank = columns[phase].slowest;
+	if (wireup > *excess) {
+		*excess = wireup;
+		*rank = exchange.slowest;
+		phase = WIREUP;
 	}
 	return phase;
 }
@@ -795,13 +818,27 @@ static int print_result(const struct run *run)
 	return fprintf(stderr, "%s\nSlowest rank: %d\n", line, run->slowest) < 0;
 }
 
-/* What --verbose adds. */
+/* Prints RANK and its host; in an exchange also its partner. */
+static void print_rank(const struct run *run, enum column column, int rank, const char *own)
+{
+	char host[MPI_MAX_PROCESSOR_NAME];
+	int peer = responder(rank, run->size, run->n);
+
+	ask_host(rank, own, host);
+	fprintf(stderr, "%d on %s", rank, host);
+	if ((column == WIREUP || column == REPEAT) && peer != rank) {
+		ask_host(peer, own, host);
+		fprintf(stderr, ", with %d on %s", peer, host);
+	}
+}
+
+/* What --verbose adds. Less than a tenth of the time does not stand out. */
 static void print_details(const struct run *run, const struct summary *columns, const char *own)
 {
 	char host[MPI_MAX_PROCESSOR_NAME], version[MPI_MAX_LIBRARY_VERSION_STRING];
-	int furthest = furthest_clock(run, 0), length;
+	int furthest = furthest_clock(run, 0), length, rank;
 	int64_t excess;
-	enum column phase = outstanding(run, columns, &excess);
+	enum column phase = outstanding(run, columns, &rank, &excess);
 	struct stat file;
 
 	fprintf(stderr, "\n%.3f ms, %d nodes x %d = %d ranks\n\n", ms(run->time),
@@ -809,20 +846,19 @@ static void print_details(const struct run *run, const struct summary *columns, 
 	fprintf(stderr, "%-10s %11s %11s %11s  %s\n", "ms", "min", "median", "max", "slowest rank");
 	for (enum column column = LAUNCH; column < COLUMNS; column++) {
 		const struct summary *c = columns + column;
-		int peer = responder(c->slowest, run->size, run->n);
 
-		ask_host(c->slowest, own, host);
-		fprintf(stderr, "%-10s %11.3f %11.3f %11.3f  %d on %s", column_names[column],
-			ms(c->min), ms(c->median), ms(c->max), c->slowest, host);
-		if ((column == WIREUP || column == REPEAT) && peer != c->slowest) {
-			ask_host(peer, own, host);
-			fprintf(stderr, ", with %d on %s", peer, host);
-		}
+		fprintf(stderr, "%-10s %11.3f %11.3f %11.3f  ", column_names[column], ms(c->min),
+			ms(c->median), ms(c->max));
+		print_rank(run, column, c->slowest, own);
 		fprintf(stderr, "\n");
 	}
-	ask_host(columns[phase].slowest, own, host);
-	fprintf(stderr, "\nstands out: %s of rank %d on %s, %.3f ms above the median\n",
-		column_names[phase], columns[phase].slowest, host, ms(excess));
+	if (excess > run->time / 10) {
+		fprintf(stderr, "\nstands out: %s of rank ", column_names[phase]);
+		print_rank(run, phase, rank, own);
+		fprintf(stderr, ", %.3f ms more than elsewhere\n", ms(excess));
+	} else {
+		fprintf(stderr, "\nstands out: no rank\n");
+	}
 	ask_host(furthest * run->n, own, host);
 	fprintf(stderr, "clock skew: %.3f ms on %s, within %.3f ms; corrected time %.3f ms\n",
 		ms(run->clocks[furthest].offset), host, ms(run->clocks[furthest].bound),
@@ -1027,10 +1063,10 @@ static int report(struct run *run, const char *own)
 			    "one node only, nothing crossed the interconnect; if there should be more, check the allocation, the hostfile and the number of processes");
 		check_clocks(run, own);
 	}
-	if (options.ranks)
-		status |= write_ranks(run, options.ranks);
 	if (options.csv)
 		status |= write_csv(run, columns, !status, options.csv, own);
+	if (options.ranks)
+		status |= write_ranks(run, options.ranks);
 	ask_host(-1, own, NULL);
 	return status;
 }

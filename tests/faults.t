@@ -29,12 +29,12 @@ END
 	esac
 	export dir srun mpirun SLURM_MPI_TYPE
 	cases "$dir/faulty" 3 <<'END'
-init    STOP=3 ../ziatest -t 3 2 "$srun"
-init-m  STOP=3 SHIM= ../ziatest -t 3 2 "$mpirun"
-stuck   SHIM='3 Recv kill -STOP $PPID' ../ziatest -t 10 2 "$srun"
-stuck-m SHIM='3 Recv kill -STOP $PPID' STOP= ../ziatest -t 10 2 "$mpirun"
-wrap    SHIM='1 Send kill -STOP $PPID' ../ziatest -t 10 2 "$srun"
-masked  SHIM='3 Recv kill -STOP $PPID' MASK='env --block-signal=ALRM' ../ziatest -t 10 2 "$srun"
+init    STOP=3 ../ziatest -t 6 2 "$srun"
+init-m  STOP=3 SHIM= ../ziatest -t 6 2 "$mpirun"
+stuck   SHIM='3 Recv kill -STOP $PPID' ../ziatest -t 8 2 "$srun"
+stuck-m SHIM='3 Recv kill -STOP $PPID' STOP= ../ziatest -t 8 2 "$mpirun"
+wrap    SHIM='1 Send kill -STOP $PPID' ../ziatest -t 8 2 "$srun"
+masked  SHIM='3 Recv kill -STOP $PPID' MASK='env --block-signal=ALRM' ../ziatest -t 8 2 "$srun"
 killed  SHIM='3 Recv kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killed0 SHIM='0 Send kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killedm SHIM='3 Recv kill -KILL $PPID' STOP= ../ziatest -t 30 2 "$mpirun"
@@ -46,7 +46,7 @@ noexec  ssh n2 mount --bind $dir $dir; ssh n2 mount -o remount,bind,noexec $dir;
 healed  ../ziatest -t 30 2 "$srun"
 END
 	cases "$dir/faulty" 3 <<'END'
-link    export UCX_TLS=tcp,self; SHIM='n2 Init ip link set eth0 down' ../ziatest -t 10 2 "$srun"
+link    export UCX_TLS=tcp,self; SHIM='n2 Init ip link set eth0 down' ../ziatest -t 8 2 "$srun"
 END
 	cases "$dir/faulty" 3 <<'END'
 slurmd  ../ziatest -t 30 2 "kill -KILL \$(cat /run/cluster/slurmd-n1.pid); $srun"

@@ -187,7 +187,7 @@ int main(void)
 	 * with a; b's rank 3 is late, and rank 1 waits for it. */
 	struct record stamps[6] = {{1000, 2000, 2500, 'a', 900}, {1010, 2000, 3300, 'a', 900},
 				   {1100, 2100, 0, 'b', 900},    {1120, 2900, 0, 'b', 900},
-				   {950, 2150, 2600, 'c', 900},  {960, 1970, 2700, 'c', 900}};
+				   {950, 2150, 2600, 'c', 900},  {960, 1970, 3300, 'c', 900}};
 	int64_t repeats[6] = {7, 8, 0, 0, 9, 4};
 	struct clock known[3] = {{0, 0}, {100, 1}, {-50, 2}};
 	char hosts[] = "first\0second\0n3";
@@ -198,18 +198,35 @@ int main(void)
 		columns[column] = summarise(&whole, column);
 	is_summary(columns + LAUNCH, 100, 105, 120, 3);
 	is_summary(columns + INIT, 990, 1005, 1780, 3);
-	is_summary(columns + WIREUP, 450, 500, 730, 5);
+	is_summary(columns + WIREUP, 450, 500, 1330, 5);
 	is_summary(columns + REPEAT, 4, 7, 9, 4);
-	is_summary(columns + COMPLETED, 1600, 1750, 2400, 1);
+	is_summary(columns + COMPLETED, 1600, 2050, 2400, 1);
 	ok(value(&whole, WIREUP, 1) == 500, "a partner's late MPI_Init is not the wireup's");
-	ok(outstanding(&whole, columns, &excess) == INIT && excess == 775, "the init stands out");
+	int outstander;
+	ok(outstanding(&whole, columns, &outstander, &excess) == INIT && outstander == 3 &&
+		   excess == 780,
+	   "the init stands out");
 	for (int i = 0; i < 6; i++)
 		stamps[i].initialised = 3000 + known[i / 2].offset;
 	columns[INIT] = summarise(&whole, INIT);
 	stamps[0].entered = 1900;
+	stamps[0].replied = 3100;
+	stamps[4].replied = 3150 - 50;
 	columns[LAUNCH] = summarise(&whole, LAUNCH);
-	ok(outstanding(&whole, columns, &excess) == LAUNCH && excess == 890,
+	ok(outstanding(&whole, columns, &outstander, &excess) == LAUNCH && outstander == 0 &&
+		   excess == 900,
 	   "who waits for a late one does not stand out");
+	/* Rank 1's exchange takes 900; rank 5 of the last block, whose partner it is, waits. */
+	stamps[1].replied = 3900;
+	stamps[5].replied = 3950 - 50;
+	columns[WIREUP] = summarise(&whole, WIREUP);
+	stamps[0].entered = 1000;
+	columns[LAUNCH] = summarise(&whole, LAUNCH);
+	ok(columns[WIREUP].max == 950 && columns[WIREUP].slowest == 5,
+	   "the wireup of the last of three blocks has block 0's in it");
+	ok(outstanding(&whole, columns, &outstander, &excess) == WIREUP && outstander == 1 &&
+		   excess == 893,
+	   "but does not stand out for it");
 
 	struct clock tree[8];
 	for (int i = 0; i < 8; i++)

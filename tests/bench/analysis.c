@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 		return 1;
 	for (enum column column = LAUNCH; column < COLUMNS; column++)
 		columns[column] = summarise(&run, column);
-	outstanding(&run, columns, &columns[0].min);
+	outstanding(&run, columns, pair, &columns[0].min);
 	furthest_clock(&run, 0);
 	analysed = seconds();
 	resident = peak();
