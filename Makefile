@@ -17,6 +17,8 @@ PAD = 104857600
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) $(CFLAGS) $(LDFLAGS) -o ziaprobe ziaprobe.c $(LDLIBS)
 
+quote = '$(subst ','\'',$(1))'
+
 # Whether the marks around the pad are PAD bytes apart; $$1 is then its offset in ziaprobe.
 padded = set -- $$(LC_ALL=C grep -abo 'pad of ziaprobe>' ziaprobe | sed 's/:.*//') 0 0; \
 	test $$(($$2 - $$1 - 18)) -eq $(PAD)
@@ -25,9 +27,11 @@ all: ziatest ziaprobe build.txt
 
 ziatest: ziatest.c
 	$(ziatest_command)
+	@echo $(call quote,$(ziatest_command)) >.$@.command
 
 ziaprobe: ziaprobe.c
 	$(ziaprobe_command)
+	@echo $(call quote,$(ziaprobe_command)) >.$@.command
 	@$(padded) || $(ziaprobe_command) -DPAD_TYPE=progbits
 	@$(padded) && head -c $(PAD) /dev/urandom | \
 		dd of=$@ bs=1M seek=$$(($$1 + 16)) oflag=seek_bytes iflag=fullblock conv=notrunc status=none && \
@@ -35,11 +39,11 @@ ziaprobe: ziaprobe.c
 		rm -f $@; echo '$@ has no pad of $(PAD) bytes: the linker dropped or moved it' >&2; exit 1; }
 
 # How the programs were built, for run_ziatest.sh to hand in
-quote = '$(subst ','\'',$(1))'
 build.txt: ziatest ziaprobe
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
-	echo "commit: $$(git rev-parse HEAD 2>/dev/null || echo 'none, built outside git')"; \
-	printf 'command: %s\n' $(call quote,$(ziatest_command)) $(call quote,$(ziaprobe_command)); \
+	echo "commit: $$(git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1 && \
+		git rev-parse HEAD 2>/dev/null || echo 'none, built outside git')"; \
+	sed 's/^/command: /' .ziatest.command .ziaprobe.command; \
 	echo "compiler: $$($(CC) --version | head -n 1)"; \
 	echo "MPI compiler: $$($(MPICC) --version | head -n 1)"; \
 	echo "MPI compiler's flags: $$($(MPICC) -show 2>&1 | head -n 1)"; \
@@ -58,7 +62,7 @@ run: all
 	fi
 
 check: all
-	prove tests
+	prove -j 2 tests
 
 # What the benchmark itself costs; BENCH=full for the long version
 bench: all
@@ -69,7 +73,7 @@ install: all
 	cp ziatest ziaprobe $(DESTDIR)$(PREFIX)/bin
 
 clean:
-	rm -f ziatest ziaprobe build.txt
+	rm -f ziatest ziaprobe build.txt .ziatest.command .ziaprobe.command
 
 .DELETE_ON_ERROR:
 .PHONY: all run check bench install clean

@@ -4,6 +4,7 @@
 #SBATCH --exclusive
 #SBATCH --time=00:30:00
 #SBATCH --output=ziatest-%j.out
+#SBATCH --open-mode=append
 
 # Ziatest as a Slurm batch job on the nodes of its allocation, and what there is to hand in
 #
@@ -22,10 +23,10 @@
 
 RUNS=${RUNS:-3}		# launches of each size; the first is reported apart, as cold
 SWEEP=${SWEEP:-}	# sizes, in nodes: "1 2 4 8"; empty: the whole allocation
-NICS=${NICS:-}		# network interfaces of a node; empty: those found, or 1
+NICS=${NICS:-}		# network interfaces of a node; empty: those found on the first, or 1
 PPN=${PPN:-}		# processes per node; empty: one for each interface
 STRIDE=${STRIDE:-}	# cores from one process to the next; empty: the node's, divided evenly
-SRUN_OPTIONS=${SRUN_OPTIONS:-"--distribution=block:block"}	# and what your system needs
+SRUN_OPTIONS=${SRUN_OPTIONS:-"--hint=nomultithread --distribution=block:block"}	# and what you need
 TIMEOUT=${TIMEOUT:-600}	# seconds after which a run is ended
 SHARE=${SHARE:-99}	# per cent of the compute nodes that the rules ask for
 COMPUTE_NODES=${COMPUTE_NODES:-}	# of the system; empty: all nodes that Slurm knows
@@ -43,6 +44,26 @@ die() {	# STATUS MESSAGE
 	exit "$1"
 }
 
+number() {	# NAME VALUE
+	case $2 in
+	''|0*|*[!0-9]*) die 2 "$1 must be a number from 1 up, not '$2'" ;;
+	esac
+}
+
+# The settings that the rules are computed from
+check_settings() {
+	for name in RUNS NICS PPN TIMEOUT COMPUTE_NODES NICS_FOUND NODES_FOUND; do
+		eval "number $name \"\$$name\""
+	done
+	for nodes in $SWEEP; do
+		number SWEEP "$nodes"
+	done
+	[ -z "$(echo "$SWEEP" | tr ' ' '\n' | sort | uniq -d)" ] || die 2 "SWEEP has a size twice: $SWEEP"
+	case $SHARE in
+	''|*[!0-9.]*|*.*.*|.*) die 2 "SHARE must be a percentage, as 99 or 99.5, not '$SHARE'" ;;
+	esac
+}
+
 # The summary, from the files of a directory alone
 
 setting() {	# NAME: its value in the job
@@ -53,14 +74,30 @@ hash_of() {	# NAME FILE: the SHA-256 that FILE gives for NAME
 	sed -n "s/^\([0-9a-f]*\)  $1\$/\1/p" "$2"
 }
 
-# Missing and altered files; the summary and the pictures are made anew
+# Missing, altered and additional files; the summary and the pictures are made anew
 check_files() {
-	grep -v -e '  summary.txt$' -e '\.svg$' SHA256SUMS >"$tmp/sums" || echo 'no SHA256SUMS'
-	sha256sum -c "$tmp/sums" 2>/dev/null | sed -n 's/: FAILED.*/ is missing or altered: checksum/p'
-	find . -type f ! -name SHA256SUMS ! -name summary.txt ! -name '*.svg' ! -name INCOMPLETE |
-		sed 's|^\./||' | while read -r file; do
-		grep -qF "  $file" "$tmp/sums" || echo "$file is not in SHA256SUMS"
+	[ ! -e INCOMPLETE ] || echo "the job did not end well: $(tail -n 1 INCOMPLETE)"
+	find . ! -type f ! -type d | sed 's|^\./||; s/$/ is no regular file/'
+	for file in $(files | grep -v svg) SHA256SUMS; do
+		[ -f "$file" ] || echo "$file is missing"
 	done
+	find . -type f ! -name SHA256SUMS ! -name INCOMPLETE | sed 's|^\./||' | grep -vxF "$(files)" | sed 's/$/ does not belong here/'
+	grep -v -e '  summary.txt$' -e '\.svg$' SHA256SUMS | sed 's/.\{66\}//' | sort >"$tmp/listed"
+	files | grep -v -e '^summary.txt$' -e '\.svg$' | sort | cmp -s - "$tmp/listed" || echo 'SHA256SUMS does not list the files that belong here'
+	grep -v -e '  summary.txt$' -e '\.svg$' SHA256SUMS | sha256sum --check --strict 2>&1 | grep -v -e ': OK$' -e 'NOT match$'
+}
+
+# The files that belong in the directory
+files() {
+	printf '%s\n' build.txt changes.diff environment.txt results.csv summary.txt ranks.svg \
+		source/Makefile source/run_ziatest.sh source/ziaprobe.c source/ziatest.c
+	for nodes in $SWEEP; do
+		for run in $(seq "$RUNS"); do
+			printf '%s\n' "ranks-$nodes-$run.csv" "output/$nodes-$run.err" \
+				"output/$nodes-$run.out" "output/$nodes-$run.status"
+		done
+	done
+	[ "$SWEEP" = "${SWEEP%% *}" ] || echo scaling.svg
 }
 
 # Why the programs cannot be taken for those of the commit; nothing if they can
@@ -79,14 +116,14 @@ modifications() {
 # of the sizes; writes problems, the sizes' figures, and of the largest size the number of nodes,
 # of processes per node and the median time, with the number of all valid runs.
 check_runs() {
-	for nodes in $(setting SWEEP); do
-		for run in $(seq "$(setting RUNS)"); do
+	for nodes in $SWEEP; do
+		for run in $(seq "$RUNS"); do
 			most=$(awk -F , 'NR > 1 && $8 + 0 > m { m = $8 + 0 } END { printf "%.6f", m }' \
 				"ranks-$nodes-$run.csv")
 			echo "RUN $nodes $run $(cat "output/$nodes-$run.status" || echo unknown) ${most:-no} "
 			cat "output/$nodes-$run.err"
 		done
-	done 2>/dev/null | awk -v tmp="$tmp" -v sweep="$(setting SWEEP)" '
+	done 2>/dev/null | awk -v tmp="$tmp" -v sweep="$SWEEP" '
 	function problem(text) {
 		print "run " run " on " nodes " nodes: " text >>(tmp "/problems")
 		bad = 1
@@ -105,10 +142,13 @@ check_runs() {
 		else if (time != "Time test was completed in " printed || slowest != "Slowest rank: " r[7] ||
 		    details != sprintf("%.3f ms, %d nodes x %d = %d ranks", t, r[2], r[3], r[4]) || r[2] != nodes)
 			problem("results.csv says " t " ms, rank " r[7] ", " r[2] " nodes, the output \"" time ", " slowest ", " details "\"")
+		else if (listing != sprintf("launch %.3f init %.3f wireup %.3f repeat %.3f ", r[9], r[10], r[11], r[12]) ||
+		    host != r[8] || corrected != sprintf("%.3f", r[6]))
+			problem("results.csv and the listing in the output differ")
 		else if (most + 0 != t)
 			problem("results.csv says " t " ms, ranks-" nodes "-" run ".csv " most)
-		else if (r[15] != 1)
-			problem("not valid")
+		else if (r[15] != 1 || error)
+			problem("not valid " error)
 		if (bad) return
 		printf("%8d %6s %12.3f %12.3f %12.3f %12.3f  %s\n", nodes, run > 1 ? run : "cold", t, r[9], r[10], r[11], r[8])
 		valid++
@@ -131,12 +171,18 @@ check_runs() {
 	$1 == "RUN" {
 		if (nodes) check()
 		nodes = $2 + 0; run = $3; status = $4; most = $5
-		sec = usec = time = slowest = details = ""
+		sec = usec = time = slowest = details = listing = host = corrected = error = ""
 	}
 	match($0, /ziaprobe.? [0-9]+ [0-9]+ [0-9]+ --verbose/) { split(substr($0, RSTART), f, " "); sec = f[2]; usec = f[3] }
 	/^Time test was completed in / { time = $0 }
 	/^Slowest rank: / { slowest = $0 }
 	/^[0-9.]+ ms, [0-9]+ nodes x / { details = $0 }
+	/^(launch|init|wireup|repeat) / { listing = listing $1 " " $4 " " }
+	/^completed / { host = $7 }
+	/^clock skew: / { corrected = $(NF - 1) }
+	/^ziaprobe: error: / { error = $0 }
+	/^ziaprobe: warning: / { print "run " run " on " nodes " nodes: " $0 >>(tmp "/warnings") }
+	/^executable: / { if (!executable || $2 + 0 < executable) executable = $2 + 0 }
 	END {
 		if (nodes) check()
 		for (key in row) if (row[key]) print "no output for the row " row[key] >>(tmp "/problems")
@@ -151,27 +197,27 @@ check_runs() {
 			line = sprintf("%8d %12.3f %12.3f %12.3f", nodes, s[1], middle, s[n[nodes]]) phases
 			print line
 			print line >(tmp "/scaling")
-			if (nodes == largest) figure = middle
+			if (nodes == largest) figure = sprintf("%.3f ms on %d nodes x %d = %d ranks, %s", middle, nodes, ppn,
+				nodes * ppn, warm[nodes] > 1 ? "the median of " warm[nodes] " runs after the cold one" : warm[nodes] ? "the run after the cold one" : "a cold run")
 		}
-		printf("%d %d %.3f %d\n", largest, ppn, figure, valid) >(tmp "/facts")
+		printf("%d %d %d %d %s\n", largest, ppn, valid, executable, figure) >(tmp "/facts")
 	}' results.csv -
 }
 
 # scaling.svg, of the sizes, and ranks.svg, of the last run of the largest, NODES. Of more than
 # 2000 ranks, the greatest of every few; of more than 20 nodes, some are named.
 draw() {	# NODES
-	awk -F , -v hosts="$tmp/hosts" 'NR > 1 { last = $1; for (c = 2; c <= 8; c++) v[$1, c] = $c }
-	END {
-		step = int(last / 2000) + 1
-		every = int((v[last, 2] + 19) / 20)
-		for (r = 0; r <= last; r++) {
-			if (v[r, 2] != v[r - 1, 2] && (v[r, 2] - 1) % every == 0)
-				printf("%s\"%s\" %s", r ? ", " : "", v[r, 3], r - .5) >hosts
-			if (r % step == 0) max[4] = max[5] = max[8] = "NaN"
-			for (c in max) if (v[r, c] != "" && (max[c] == "NaN" || v[r, c] + 0 > max[c])) max[c] = v[r, c] + 0
-			if (r % step == step - 1 || r == last) print r - r % step, max[8], max[5], max[4]
-		}
-	}' "ranks-$1-$(setting RUNS).csv" >"$tmp/ranks" && {
+	ranks=ranks-$1-$RUNS.csv
+	tail -n 1 "$ranks" | cat - "$ranks" | awk -F , -v hosts="$tmp/hosts" '
+	NR == 1 { last = $1; step = int(last / 2000) + 1; every = int(($2 + 19) / 20); next }
+	NR == 2 { next }
+	$2 != node && ($2 - 1) % every == 0 { gsub(/[^A-Za-z0-9._-]/, "?", $3); printf("%s\"%s\" %s", node ? ", " : "", $3, $1 - .5) >hosts }
+	{
+		node = $2
+		if ($1 % step == 0) max[4] = max[5] = max[8] = "NaN"
+		for (c in max) if ($c != "" && (max[c] == "NaN" || $c + 0 > max[c])) max[c] = $c + 0
+		if ($1 % step == step - 1 || $1 == last) print $1 - $1 % step, max[8], max[5], max[4]
+	}' >"$tmp/ranks" && {
 		style="set terminal svg size 900,540 font 'Helvetica,14' background 'white'
 			set grid x2 y lc rgb '#dddddd'; set key outside right reverse Left
 			set ylabel 'time (ms)'; set yrange [0:*]; set offsets 0, 0, graph 0.05, 0"
@@ -189,7 +235,7 @@ draw() {	# NODES
 			reset
 			$style
 			set output 'scaling.svg'; set title 'Ziatest: time against nodes'; set xlabel 'nodes'; set logscale x 2
-			set xtics ($(awk '$1 > 1.25 * last { printf("%s%d", last ? ", " : "", $1); last = $1 }' "$tmp/scaling"))
+			set xtics ($(sort -rn "$tmp/scaling" | awk '!last || $1 * 1.25 < last { printf("%s%d", last ? ", " : "", $1); last = $1 }'))
 			set xrange [$(awk 'NR == 1 { print $1 / 1.3 }' "$tmp/scaling"):$(awk 'END { print $1 * 1.3 }' "$tmp/scaling")]
 			plot '$tmp/scaling' using 1:3:2:4 with yerrorbars pt 7 ps 0.6 lw 2 lc rgb '#222222' title 'time (min to max)', \\
 				'' using 1:3 with lines lw 2 lc rgb '#222222' notitle, \\
@@ -197,37 +243,43 @@ draw() {	# NODES
 				'' using 1:6 with linespoints pt 9 ps 0.5 lc rgb '#d55e00' title 'init', \\
 				'' using 1:7 with linespoints pt 13 ps 0.5 lc rgb '#009e73' title 'wireup'
 		END
-	} | gnuplot
+	} | gnuplot && [ -z "$(grep -L '</svg>' ./*.svg)" ]
 }
 
-rule() {	# TEXT A B: kept if A >= B
-	awk -v a="$2" -v b="$3" 'BEGIN { exit !(a + 0 >= b + 0) }' && echo "PASS  $1" || echo "FAIL  $1"
+rule() {	# TEXT A B: kept if A >= B, both numbers
+	awk -v a="$2" -v b="$3" 'BEGIN { exit !(a ~ /^[0-9.]+$/ && b ~ /^[0-9.]+$/ && a + 0 >= b + 0) }' &&
+		echo "PASS  $1" || echo "FAIL  $1"
+}
+
+set_by_hand() {	# VALUE FOUND
+	[ "$1" = "$2" ] || echo " (set by hand; found: $2)"
 }
 
 # Makes summary.txt and the pictures in the current directory. Fails if not all is well.
 summarize() {
 	check_runs >"$tmp/tables"
-	read -r nodes ppn figure valid <"$tmp/facts" || die 1 'cannot read results.csv'
-	[ ! -e INCOMPLETE ] || echo "the job did not end well: $(tail -n 1 INCOMPLETE)" >>"$tmp/problems"
+	read -r nodes ppn valid executable figure <"$tmp/facts" || die 1 'cannot read results.csv'
 	modified=$(modifications | sort -u | paste -s -d , - | sed 's/,/, /g')
-	compute=$(setting COMPUTE_NODES)
+	runs=$(($(echo "$SWEEP" | wc -w) * RUNS))
 	{
 		echo "Ziatest: job $(setting SLURM_JOB_ID) on $(setting SLURM_CLUSTER_NAME), $(setting DATE)"
-		[ "$valid" -gt 0 ] || figure=no
-		echo "Time: $figure ms on $nodes nodes x $ppn = $((nodes * ppn)) ranks, the median of the runs after the cold one"
+		echo "Time: ${figure:-none, no run is valid}"
 		echo
-		rule "compute nodes: $nodes of $compute, $(awk "BEGIN { printf(\"%.2f\", 100 * $nodes / $compute) }") %; the rule is $(setting SHARE) %" \
-			$((100 * nodes)) "$(awk "BEGIN { print $(setting SHARE) * $compute }")"
-		rule "ranks per node: $ppn, with $(setting NICS) network interfaces" "$ppn" "$(setting NICS)"
-		runs=$(($(setting RUNS) * $(setting SWEEP | wc -w)))
-		rule "valid runs: $valid of $runs" "$valid" $runs
+		percent=$(awk -v n="$nodes" -v of="$COMPUTE_NODES" 'BEGIN { printf("%.3f", 100 * n / of) }')
+		rule "compute nodes: $nodes of $COMPUTE_NODES, $percent %; the rule is $SHARE %$(set_by_hand "$COMPUTE_NODES" "$NODES_FOUND")" \
+			"$percent" "$SHARE"
+		rule "ranks per node: $ppn, with $NICS network interfaces$(set_by_hand "$NICS" "$NICS_FOUND")" "$ppn" "$NICS"
+		rule "valid runs: $valid of $runs" "$valid" "$runs"
+		rule "executable: $executable bytes; the rule is 104857600" "$executable" 104857600
 		rule "source: ${modified:-unmodified}; $(sed -n '/^commit: /p' build.txt)" 0 ${#modified}
 		[ ! -s "$tmp/problems" ] || { printf '\nProblems\n'; sort -u "$tmp/problems"; }
+		[ ! -s "$tmp/warnings" ] || { printf '\nWarnings\n'; cat "$tmp/warnings"; }
 		echo
 		cat "$tmp/tables"
 	} | tee "$tmp/summary"
 	[ ! -e summary.txt ] || cmp -s summary.txt "$tmp/summary" ||
 		echo 'run_ziatest.sh: error: summary.txt was not what the other files say; it is replaced' | tee -a "$tmp/problems" >&2
+	rm -f summary.txt scaling.svg ranks.svg
 	cp "$tmp/summary" summary.txt || die 1 "cannot write $PWD/summary.txt"
 	if ! command -v gnuplot >/dev/null; then
 		echo "No gnuplot here: 'run_ziatest.sh --summarize DIR' where there is one draws the pictures."
@@ -249,7 +301,7 @@ nics() {	# Slingshot's; InfiniBand's and the like; else 1
 
 # The settings, the variables, and what the first node is
 environment() {
-	for name in RUNS SWEEP NICS PPN STRIDE SRUN_OPTIONS TIMEOUT SHARE COMPUTE_NODES $VARIABLES; do
+	for name in RUNS SWEEP NICS NICS_FOUND PPN STRIDE SRUN_OPTIONS TIMEOUT SHARE COMPUTE_NODES NODES_FOUND $VARIABLES; do
 		eval "[ -z \"\${$name+set}\" ] || printf '%s\n' \"$name=\$$name\""
 	done
 	date -u +DATE=%Y-%m-%dT%H:%M:%SZ
@@ -281,23 +333,23 @@ changes() {
 	fi
 }
 
-number() {	# NAME VALUE
-	case $2 in
-	''|0*|*[!0-9]*) die 2 "$1 must be a number from 1 up, not '$2'" ;;
-	esac
-}
-
+command -v sha256sum >/dev/null || die 1 'no sha256sum here; install coreutils'
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-: >"$tmp/problems"
-: >"$tmp/scaling"
+for file in problems warnings scaling; do
+	: >"$tmp/$file"
+done
 
 case ${1-} in
 --summarize)
 	[ $# -eq 2 ] || die 2 'usage: run_ziatest.sh --summarize DIR'
+	{ [ -f "$2/environment.txt" ] && [ -f "$2/build.txt" ]; } ||
+		die 1 "'$2' is no directory of a Ziatest job, unpacked: environment.txt or build.txt is missing"
 	cd "$2" || exit 1
-	{ [ -f environment.txt ] && [ -f build.txt ]; } ||
-		die 1 "'$2' is no directory of a Ziatest job: environment.txt or build.txt is missing"
+	for name in RUNS SWEEP NICS NICS_FOUND PPN SHARE TIMEOUT COMPUTE_NODES NODES_FOUND; do
+		eval "$name=\$(setting $name)"
+	done
+	check_settings
 	check_files >>"$tmp/problems"
 	summarize
 	exit ;;
@@ -315,15 +367,14 @@ done
 [ -n "$dir" ] || die 2 "no ziatest, ziaprobe and build.txt in '$(dirname "$script")' or '$SLURM_SUBMIT_DIR'; run make there"
 dir=$(cd "$dir" && pwd)
 
-NICS=${NICS:-$(nics)}
+NICS_FOUND=$(nics)
+NODES_FOUND=$(sinfo --all --noheader --Node --format=%N | sort -u | wc -l)
+NICS=${NICS:-$NICS_FOUND}
 PPN=${PPN:-$NICS}
 SWEEP=${SWEEP:-$SLURM_JOB_NUM_NODES}
-COMPUTE_NODES=${COMPUTE_NODES:-$(sinfo --all --noheader --Node --format=%N | sort -u | wc -l)}
-for name in RUNS NICS PPN TIMEOUT COMPUTE_NODES; do
-	eval "number $name \"\$$name\""
-done
+COMPUTE_NODES=${COMPUTE_NODES:-$NODES_FOUND}
+check_settings
 for nodes in $SWEEP; do
-	number SWEEP "$nodes"
 	[ "$nodes" -le "$SLURM_JOB_NUM_NODES" ] || die 2 "SWEEP has $nodes nodes, the allocation $SLURM_JOB_NUM_NODES"
 done
 if [ -z "$STRIDE" ]; then
@@ -334,8 +385,9 @@ fi
 number STRIDE "$STRIDE"
 
 result=$PWD/ziatest-$SLURM_JOB_ID
-while ! why=$(mkdir "$result" 2>&1); do	# a job that was requeued has one already
-	[ -d "$result" ] || die 1 "cannot make the directory of the results: $why"
+# A job that was requeued, or an earlier one of this number, has left results already.
+while [ -e "$result.tar.gz" ] || [ -e "$result-FAIL.tar.gz" ] || ! why=$(mkdir "$result" 2>&1); do
+	[ -e "$result" ] || [ -e "$result.tar.gz" ] || [ -e "$result-FAIL.tar.gz" ] || die 1 "cannot make the directory of the results: $why"
 	result=$result-again
 done
 trap 'echo "ended by SIGTERM at $(date -u +%H:%M:%SZ)" >>"$result/INCOMPLETE"; exit 143' TERM
@@ -366,7 +418,6 @@ done
 cd "$result" || exit 1
 { environment >environment.txt && changes >changes.diff; } || [ -s environment.txt ] || die 1 "cannot write in $result"
 [ -z "$failed" ] || echo "$failed" >>INCOMPLETE
-[ -n "$failed" ] || rm INCOMPLETE
 summarize
 status=$?
 # shellcheck disable=SC2046 # names without spaces
@@ -374,7 +425,7 @@ sha256sum $(find . -type f ! -name SHA256SUMS ! -name INCOMPLETE | sed 's|^\./||
 cp "$tmp/sums" SHA256SUMS || die 1 "cannot write $result/SHA256SUMS"
 [ -z "$failed" ] || exit 1
 archive=$result$([ $status -eq 0 ] || echo -FAIL).tar.gz
-{ tar -C .. -czf "$archive.part" "$(basename "$result")" && mv "$archive.part" "$archive"; } ||
+{ tar -C .. --exclude INCOMPLETE -czf "$archive.part" "$(basename "$result")" && mv "$archive.part" "$archive" && rm INCOMPLETE; } ||
 	{ rm -f "$archive.part"; die 1 "cannot write $archive"; }
 echo "Hand in $archive"
 exit $status

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 export SANITIZE='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
-for test in launcher unit probe pattern clocks; do
+for test in launcher unit probe pattern phases; do
 	run prove "tests/$test.t"
 	is "$test.t" "$status" 0 || diag "$out" "$err"
 done

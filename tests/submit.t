@@ -19,8 +19,9 @@ for clone in "$dir" "$tmp/modified" "$tmp/rebuilt"; do
 		git -c user.name=test -c user.email=test@localhost commit -q -m test) || exit 1
 done
 echo '/* a change */' >>"$tmp/rebuilt/ziaprobe.c"
-for clone in "$dir" "$tmp/modified" "$tmp/rebuilt" "$tmp/outside"; do
-	make -s -C "$clone" PAD=4096 MPICC=mpicc.mpich || exit 1
+make -s -C "$dir" MPICC=mpicc.mpich || exit 1
+for clone in "$tmp/modified" "$tmp/rebuilt" "$tmp/outside"; do
+	make -s -C "$clone" MPICC=mpicc.mpich PAD=4096 || exit 1
 done
 echo '/* a change */' >>"$tmp/modified/ziatest.c"
 
@@ -31,6 +32,11 @@ nodes=$1
 shift
 sbatch -Q --wait --nodes "$nodes" -o log "$@" "$dir/run_ziatest.sh"
 END
+cat >"$tmp/skew" <<END
+#!/bin/sh
+[ "\$(hostname)" = n2 ] || echo "export LD_PRELOAD=$(echo /usr/lib/*/faketime/libfaketime.so.1)"
+END
+chmod +x "$tmp/skew"
 mkdir "$tmp/work"
 cases "$tmp/work" 6 <<'END'
 limit    mkdir limit; cd limit; export SHIM='0 Init sleep 600' SRUN_OPTIONS="--export=ALL,LD_PRELOAD=$tmp/rebuilt/shim.so"; sbatch -Q --nodes 1 --time 1 -o log "$dir/run_ziatest.sh"
@@ -43,12 +49,14 @@ few      mkdir few; cd few; RUNS=1 NICS=4 PPN=2 COMPUTE_NODES=1 sh ../../submit 
 readonly mkdir readonly; cd readonly; ssh n2 mount -t tmpfs -o ro tmpfs "$PWD"; sbatch -Q --wait --nodes 1 --nodelist n2 -o ../../readonly.log "$dir/run_ziatest.sh"; status=$?; ssh n2 umount -l "$PWD"; exit $status
 full     mkdir full; cd full; ssh n2 mount -t tmpfs -o size=64k tmpfs "$PWD"; sbatch -Q --wait --nodes 1 --nodelist n2 -o ../../full.log "$dir/run_ziatest.sh"; status=$?; ssh n2 umount -l "$PWD"; exit $status
 plotless mkdir plotless; cd plotless; ssh n2 mount --bind /dev/null "$(command -v gnuplot)"; RUNS=1 COMPUTE_NODES=1 sh ../../submit 1 --nodelist n2; status=$?; ssh n2 umount "$(command -v gnuplot)"; exit $status
-again    mkdir again; cd again; id=$(RUNS=1 COMPUTE_NODES=1 sbatch --hold --parsable --nodes 1 -o log "$dir/run_ziatest.sh"); mkdir ziatest-$id; echo old >ziatest-$id/summary.txt; scontrol release $id; until [ -e ziatest-$id-again.tar.gz ]; do sleep .1; done
+again    mkdir again; cd again; id=$(RUNS=1 COMPUTE_NODES=1 sbatch --hold --parsable --nodes 1 -o log "$dir/run_ziatest.sh"); mkdir ziatest-$id; echo old | tee ziatest-$id/summary.txt >ziatest-$id-again.tar.gz; scontrol release $id; until [ -e ziatest-$id-again-again.tar.gz ]; do sleep .1; done
 cancel   mkdir cancel; cd cancel; export SHIM="0 Init touch $PWD/begun; sleep 600" SRUN_OPTIONS="--export=ALL,LD_PRELOAD=$tmp/rebuilt/shim.so"; id=$(sbatch --parsable --nodes 1 -o log "$dir/run_ziatest.sh"); until [ -e begun ]; do sleep .1; done; scancel $id; until [ -z "$(squeue -h -j $id)" ]; do sleep .1; done
 modified mkdir modified; cd modified; dir=$tmp/modified RUNS=1 COMPUTE_NODES=1 sh ../../submit 1
 rebuilt  mkdir rebuilt; cd rebuilt; dir=$tmp/rebuilt RUNS=1 COMPUTE_NODES=1 sh ../../submit 1
 outside  mkdir outside; cd outside; dir=$tmp/outside RUNS=1 COMPUTE_NODES=1 sh ../../submit 1
 none     mkdir none; cd none; RUNS=2 SRUN_OPTIONS=--no-such-option COMPUTE_NODES=1 sh ../../submit 1
+share2   mkdir share2; cd share2; SHARE=99,5 sh ../../submit 1
+skewed   mkdir skewed; cd skewed; export FAKETIME=+20 DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1 RUNS=1 COMPUTE_NODES=2 SRUN_OPTIONS="--task-prolog=$tmp/skew"; sh ../../submit 2 --nodelist n2,n3
 runs     mkdir runs; cd runs; RUNS=0 sh ../../submit 1
 toomany  mkdir toomany; cd toomany; SWEEP='1 3' sh ../../submit 2
 ended    until [ "$(squeue -h)" = "" ]; do sleep .2; done
@@ -74,11 +82,11 @@ summary() {
 progress='run [0-9]/[0-9] on [0-9] nodes: [0-9]+\.[0-9]{2} ms, slowest n[0-9]'
 share='PASS  compute nodes: [^|]*'
 ranks='PASS  ranks per node: [^|]*'
-valid='PASS  valid runs: [^|]*'
+valid='PASS  valid runs: [^|]*\|PASS  executable: [^|]*'
 source='PASS  source: unmodified; commit: [0-9a-f]{40}'
 
 job sweep 'a sweep' "($progress\|){8}Ziatest: job [0-9]+ on virtual, .*\|Hand in .*/ziatest-[0-9]+\.tar\.gz" 0
-summary sweep 'a sweep' "PASS  compute nodes: 5 of 5, 100.00 %; the rule is 99 %\|PASS  ranks per node: 2, with 1 network interfaces\|PASS  valid runs: 8 of 8\|$source"
+summary sweep 'a sweep' "PASS  compute nodes: 5 of 5, 100.000 %; the rule is 99 % \(set by hand; found: 6\)\|PASS  ranks per node: 2, with 1 network interfaces\|PASS  valid runs: 8 of 8\|PASS  executable: 1048[0-9]{5} bytes; the rule is 104857600\|$source"
 left sweep 'a sweep' 'ziatest-ID.tar.gz'
 like 'a sweep: the table' "$(sed '1,/^Without/d' sweep/ziatest-*/summary.txt)" \
 	'\| +nodes .*(\| +[1235]( +[0-9]+\.[0-9]{3}){6}){4}'
@@ -96,14 +104,14 @@ job whole 'the whole allocation' "($progress\|){3}Ziatest: .*\|Hand in .*" 0
 like 'the whole allocation: the cold run is kept apart' "$(grep -E '^ +2 ' whole/ziatest-*/summary.txt)" \
 	' +2   cold .*\| +2      2 .*\| +2      3 .*\| +2 .*'
 ok 'the median of two is their mean' awk '$1 == 2 && $2 > 1 && $2 < 4 { sum += $3 } $1 == 2 && $2 > 9 { off = $3 - sum / 2 } END { exit !(off * off < 1e-5) }' whole/ziatest-*/summary.txt
-job share 'a share of the nodes' '.*FAIL  compute nodes: 4 of 6, 66.67 %; the rule is 99 %\|.*' 1
+job share 'a share of the nodes' '.*FAIL  compute nodes: 4 of 6, 66.667 %; the rule is 99 %\|.*' 1
 left share 'a share of the nodes' 'ziatest-ID-FAIL.tar.gz'
 summary nics 'InfiniBand' "$share\|PASS  ranks per node: 2, with 2 network interfaces\|$valid\|$source"
-summary few 'ranks for half of the interfaces' "$share\|FAIL  ranks per node: 2, with 4 network interfaces\|$valid\|$source"
+summary few 'ranks for half of the interfaces' "$share\|FAIL  ranks per node: 2, with 4 network interfaces \(set by hand; found: 1\)\|$valid\|$source"
 job failing 'a run that fails' 'run 1/3 on 2 nodes: FAILED, status [0-9]+: [^|]*\|run 2/3 on 2 nodes: [0-9.]* ms, [^|]*\|run 3/3 on 2 nodes: [0-9.]* ms.*' 1
-summary failing 'a run that fails' "$share\|$ranks\|FAIL  valid runs: 2 of 3\|$source"
+summary failing 'a run that fails' "$share\|$ranks\|FAIL  valid runs: 2 of 3\|PASS  executable: [^|]*\|$source"
 left failing 'a run that fails' 'ziatest-ID/INCOMPLETE'
-job none 'no run that succeeds' "(run ./2 on 1 nodes: FAILED, status [0-9]+: /?[^|]*srun: [^|]*\|){2}Ziatest: [^|]*\|Time: no ms on .*FAIL  valid runs: 0 of 2.*" 1
+job none 'no run that succeeds' "(run ./2 on 1 nodes: FAILED, status [0-9]+: /?[^|]*srun: [^|]*\|){2}Ziatest: [^|]*\|Time: none, no run is valid.*FAIL  valid runs: 0 of 2.*" 1
 left none 'no run that succeeds' 'ziatest-ID/INCOMPLETE'
 for case in limit cancel; do
 	left $case "ended by Slurm ($case)" 'ziatest-ID/INCOMPLETE'
@@ -112,11 +120,16 @@ done
 job readonly 'a directory that cannot be written' 'run_ziatest.sh: error: cannot make the directory of the results: .*Read-only.*' 1
 job full 'a directory that is full' '.*run_ziatest.sh: error: cannot write .*' 1
 job plotless 'no gnuplot' ".*No gnuplot here: 'run_ziatest.sh --summarize DIR' where there is one draws the pictures\.\|Hand in .*" 0
-like 'an older result is left alone' "$(cat again/ziatest-*[0-9]/summary.txt)" old
+like 'an older result is left alone' "$(cat again/ziatest-*[0-9]/summary.txt again/*[0-9]-again.tar.gz)" 'old\|old'
 job modified 'modified after the build' '.*FAIL  source: ziatest.c is modified, ziatest.c is not that of the build; .*' 1
 like 'modified after the build: the difference' "$(grep '^[-+]' modified/ziatest-*/changes.diff)" '--- a/ziatest.c\|\+\+\+ b/ziatest.c\|\+/\* a change \*/'
 job rebuilt 'modified and built' '.*FAIL  source: ziaprobe.c is modified; .*' 1
+like 'an executable without a pad' "$(grep '^FAIL  exec' outside/ziatest-*/summary.txt)" 'FAIL  executable: [0-9]* bytes; the rule is 104857600'
 job outside 'built outside git' '.*FAIL  source: built outside git; commit: none, .*' 1
+job share2 'a share that is no number' "run_ziatest.sh: error: SHARE must be a percentage, as 99 or 99.5, not '99,5'" 2
+summary skewed 'clocks that disagree' "$share\|$ranks\|$valid\|$source"
+like 'clocks that disagree: the summary says so' "$(sed -n '/^Warnings/,/^$/p' skewed/ziatest-*/summary.txt)" \
+	'Warnings\|run 1 on 2 nodes: ziaprobe: warning: the clock of n3 is .*'
 job runs 'RUNS=0' "run_ziatest.sh: error: RUNS must be a number from 1 up, not '0'" 2
 job toomany 'more nodes than there are' 'run_ziatest.sh: error: SWEEP has 3 nodes, the allocation 2' 2
 
@@ -133,20 +146,27 @@ again 'nothing altered' '' 0 true
 again 'the pictures are drawn' '' 0 'rm *.svg'
 ok 'the pictures are there' test -s it/ranks.svg -a -s it/scaling.svg
 again 'a second time' '' 0 '"$dir/run_ziatest.sh" --summarize . >/dev/null'
-again 'a time in results.csv' 'Problems\|results.csv is missing or altered: checksum\|run 2 on 5 nodes: results.csv says 1\.5 ms, .*' 1 \
+again 'a time in results.csv' 'Problems\|results.csv: FAILED\|run 2 on 5 nodes: results.csv says 1\.5 ms, .*' 1 \
 	"awk -F , -v OFS=, 'NR == 9 { \$5 = 1.5 } 1' results.csv >x && mv x results.csv"
 again 'a time in results.csv, with its checksum' 'Problems\|run 2 on 5 nodes: results.csv says 1\.5 ms, .*' 1 \
 	"awk -F , -v OFS=, 'NR == 9 { \$5 = 1.5 } 1' results.csv >x && mv x results.csv; sha256sum \$(cut -d ' ' -f 3 SHA256SUMS) >x; mv x SHA256SUMS"
-again 'a time in an output' 'Problems\|output/3-1.err is missing or altered: checksum\|run 1 on 3 nodes: results.csv says .*' 1 \
+again 'a time in an output' 'Problems\|output/3-1.err: FAILED\|run 1 on 3 nodes: results.csv says .*' 1 \
 	"sed -i 's/completed in .*/completed in     1.00 millisecs/' output/3-1.err"
-again 'a row' 'Problems\|results.csv is missing or altered: checksum\|run 1 on 1 nodes: no row in results.csv.*' 1 'sed -i 2d results.csv'
-again 'the ranks' 'Problems\|ranks-2-1.csv is missing or altered: checksum\|run 1 on 2 nodes: results.csv says .*' 1 \
+again 'a row' 'Problems\|results.csv: FAILED\|run 1 on 1 nodes: no row in results.csv.*' 1 'sed -i 2d results.csv'
+again 'the ranks' 'Problems\|ranks-2-1.csv: FAILED\|run 1 on 2 nodes: results.csv says .*' 1 \
 	"sed -i '\$d; s/^0,/9,/' ranks-2-1.csv; awk -F , -v OFS=, 'NR > 1 && \$8 { \$8 = 1 } 1' ranks-2-1.csv >x; mv x ranks-2-1.csv"
-again 'the source' 'Problems\|source/ziaprobe.c is missing or altered: checksum.*' 1 'echo >>source/ziaprobe.c'
-again 'a missing file' 'Problems\|output/2-1.out is missing or altered: checksum.*' 1 'rm output/2-1.out'
-again 'a file too many' 'Problems\|x is not in SHA256SUMS.*' 1 'echo >x'
+again 'the source' 'Problems\|source/ziaprobe.c: FAILED.*' 1 'echo >>source/ziaprobe.c'
+again 'a missing file' 'Problems\|output/2-1.out is missing\|.*' 1 'rm output/2-1.out'
+again 'a file too many' 'Problems\|x does not belong here\|.*' 1 'echo >x'
+again 'a file too many, and its checksum' 'Problems\|SHA256SUMS does not list .*x does not belong here.*' 1 'echo >x; sha256sum x >>SHA256SUMS'
+again 'a checksum that is none' 'Problems\|.*improperly formatted.*' 1 'sed -i "s/^.\{64\}  results/zz  results/" SHA256SUMS'
+again 'a symbolic link' 'Problems\|output/1-1.err is no regular file.*' 1 'cp output/1-1.err ..; ln -sf ../../1-1.err output/1-1.err'
+again 'an error in an output' 'Problems\|.*run 1 on 1 nodes: not valid ziaprobe: error: x.*' 1 'echo "ziaprobe: error: x" >>output/1-1.err'
+again 'a setting that is a program' "run_ziatest.sh: error: SHARE must be .*" 2 'sed -i "s/^SHARE=.*/SHARE=system(\"touch pwned\")/" environment.txt'
+again 'the phases in results.csv' 'Problems\|.*run 2 on 5 nodes: results.csv and the listing in the output differ.*' 1 \
+	"awk -F , -v OFS=, 'NR == 9 { \$9 = 1.5 } 1' results.csv >x && mv x results.csv"
 again 'the summary' 'run_ziatest.sh: error: summary.txt was not what the other files say; it is replaced' 1 'sed -i "s/^FAIL/PASS/; s/^Time:.*/Time: 1 ms/" summary.txt'
-again 'no such directory' "run_ziatest.sh: error: 'it' is no directory of a Ziatest job: .*" 1 'rm environment.txt'
+again 'no such directory' "run_ziatest.sh: error: 'it' is no directory of a Ziatest job, .*" 1 'rm environment.txt'
 
 # A beginner's calls
 cd "$dir" || exit 1
