@@ -151,30 +151,30 @@ int main(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	const char *launcher = "mpirun -npernode";
-	char *command, *passed;
+	static char *command, *passed; /* passed: the options for the probe */
+	static FILE *out;
 	size_t length;
 	struct timespec start;
-	FILE *out, *options_out = open_memstream(&passed, &length);
 	int n, option, timeout = 0;
 
-	if (!options_out)
+	if (!(out = open_memstream(&passed, &length)))
 		fail(1, "cannot build the command line:");
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'v':
-			fputs(" --verbose", options_out);
+			fputs(" --verbose", out);
 			break;
 		case 'c':
 		case 'r':
 			if (!*optarg)
 				fail(2, "a file's name is empty");
-			fputs(option == 'c' ? " --csv " : " --ranks ", options_out);
-			put_word(options_out, optarg);
+			fputs(option == 'c' ? " --csv " : " --ranks ", out);
+			put_word(out, optarg);
 			break;
 		case 't':
 			timeout = number("--timeout", optarg);
-			fprintf(options_out, " --timeout %d", timeout);
+			fprintf(out, " --timeout %d", timeout);
 			break;
 		case 'h':
 			printf("%s%s", usage, help);
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 	if (*launcher == '-')
 		fail(2, "options go before N, not after it: '%s'", launcher);
 
-	if (fclose(options_out) != 0 || !(out = open_memstream(&command, &length)))
+	if (fclose(out) != 0 || !(out = open_memstream(&command, &length)))
 		fail(1, "cannot build the command line:");
 	put_launcher(out, launcher, n);
 	put_word(out, find_probe());

@@ -58,8 +58,9 @@ END
 	}
 	expect init 'a rank stopped before MPI_Init: one line a node' \
 		"$line [01] on n1 $waited MPI_Init\|$line 2 on n2 $waited MPI_Init\|$line [45] on n3 $waited MPI_Init" "$fails"
+	# mpirun lets a stopped process go on before it ends it.
 	expect init-m 'the same under mpirun' \
-		"$line [01] on n1 $waited MPI_Init\|$line 2 on n2 $waited MPI_Init\|$line [45] on n3 $waited MPI_Init" "$fails"
+		"$line [01] on n1 $waited MPI_Init\|$line 2 on n2 $waited MPI_Init\|($line 3 [^|]*\|)?$line [45] on n3 $waited MPI_Init" "$fails"
 	for case in stuck stuck-m masked; do
 		expect $case "a responder stuck ($case)" \
 			"$line 0 on n1 $waited the report\|$line 1 on n1 $waited the reply from rank 3\|$line 2 on n2 $waited the report\|($line 3 .*\|)?$line 4 on n3 $waited the report\|$line 5 on n3 $waited the reply from rank 1" "$fails"
