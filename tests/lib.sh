@@ -105,7 +105,7 @@ cluster() {
 
 # Open MPI 4.1 dies in MPI_Init once in some hundred launches over TCP: a rank that is ahead sends
 # its first message, for which the other has no function yet. Such a launch is tried again.
-died='Failing at address: (nil)'
+died='Failing at address: .nil.|SEGV on unknown address 0x000000000000 .pc 0x000000000000'
 export died
 
 # cases DIR NODES: runs in DIR, on one cluster, every line of the input, NAME COMMAND, a
@@ -119,7 +119,7 @@ cases() {
 			for try in 1 2 3; do
 				timeout 60 sh -c "$command" </dev/null >"$name.out" 2>&1
 				echo $? >"$name.status"
-				grep -qF "$died" "$name.out" || break
+				grep -qE "$died" "$name.out" || break
 			done
 			timeout 20 sh -c 'while pgrep -x ziaprobe; do sleep 0.05; done' >"$name.left" &&
 				: >"$name.left"

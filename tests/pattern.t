@@ -39,26 +39,29 @@ expected() {	# BLOCKS N
 }
 
 cat >"$tmp/all" <<'END'
+traced() {	# N BLOCKS
+	mkdir "$TRACE"
+	for try in 1 2 3; do
+		timeout 60 ./ziatest "$1" "srun --mpi=$mpi --export=ALL,LD_PRELOAD=$PWD/trace.so --nodes $2 --ntasks $(($1 * $2)) --ntasks-per-node" >"$TRACE/log" 2>&1
+		grep -qE "$died" "$TRACE/log" || break
+	done
+}
+mpi=$1
 for blocks in 1 2 3 4 5; do
 	for n in 1 2 3; do
-		export TRACE="$1/$blocks.$n"
-		mkdir "$TRACE"
-		for try in 1 2 3; do
-			timeout 60 ./ziatest $n "srun --mpi=$2 --export=ALL,LD_PRELOAD=$1/trace.so --nodes $blocks --ntasks $((blocks * n)) --ntasks-per-node" >"$TRACE/log" 2>&1
-			grep -qF "$died" "$TRACE/log" || break
-		done
+		export TRACE="$PWD/$blocks.$n"
+		traced $n $blocks
 	done
 done
-export TRACE="$1/late" LATE=4
-mkdir "$TRACE"
-timeout 60 ./ziatest 1 "srun --mpi=$2 --export=ALL,LD_PRELOAD=$1/trace.so --nodes 5 --ntasks 5 --ntasks-per-node" >"$TRACE/log" 2>&1
+export TRACE="$PWD/late" LATE=4
+traced 1 5
 END
 
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build "$mpi"
 	"mpicc.$mpi" -shared -fPIC -o "$tmp/$mpi/trace.so" tests/trace.c
-	(cd "$tmp/$mpi" && cluster 5 sh "$tmp/all" "$tmp/$mpi" "$(pmi "$mpi")")
+	(cd "$tmp/$mpi" && cluster 5 sh "$tmp/all" "$(pmi "$mpi")")
 	for blocks in 1 2 3 4 5; do
 		for n in 1 2 3; do
 			dir=$tmp/$mpi/$blocks.$n

@@ -5,7 +5,7 @@
 needs_cluster
 export SANITIZE='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
 for test in launcher unit probe pattern phases; do
-	run prove "tests/$test.t"
-	is "$test.t" "$status" 0 || diag "$out" "$err"
+	run prove -v "tests/$test.t"
+	is "$test.t" "$status" 0 || diag "$(printf '%s\n' "$out" | grep -A 9 '^not ok')" "$err" >&2
 done
 finish

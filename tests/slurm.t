@@ -11,7 +11,7 @@ shift
 for try in 1 2 3; do
 	"$@" >"$name.out" 2>"$name.err"
 	echo $? >"$name.status"
-	grep -qF "$died" "$name.err" || break
+	grep -qE "$died" "$name.err" || break
 done
 END
 
