@@ -270,7 +270,7 @@ summarize() {
 		echo
 		percent=$(awk -v n="$nodes" -v of="$COMPUTE_NODES" 'BEGIN { printf("%.3f", 100 * n / of) }')
 		rule "compute nodes: $nodes of $COMPUTE_NODES, $percent %; the rule is $SHARE %$(set_by_hand "$COMPUTE_NODES" "$NODES_FOUND")" \
-			"$percent" "$SHARE"
+			$((100 * nodes)) "$(awk -v share="$SHARE" -v of="$COMPUTE_NODES" 'BEGIN { printf("%.6f", share * of) }')"
 		rule "ranks per node: $ppn, with $NICS network interfaces$(set_by_hand "$NICS" "$NICS_FOUND")" "$ppn" "$NICS"
 		rule "valid runs: $valid of $runs" "$valid" "$runs"
 		rule "executable: $executable bytes; the rule is 104857600" "$executable" 104857600
