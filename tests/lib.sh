@@ -111,7 +111,9 @@ export died
 # cases DIR NODES: runs in DIR, on one cluster, every line of the input, NAME COMMAND, a
 # shell's, for at most 60 s.
 # Leaves in DIR what COMMAND printed in NAME.out, its status in NAME.status, and in
-# NAME.left the processes of ziaprobe that are still there 20 s later.
+# NAME.left the processes of ziaprobe that are still there 20 s later. The next one begins
+# when Slurm has no job left: a node that is still being cleared is given to nobody, and
+# n1 would not be the first.
 cases() {
 	cat >"$tmp/cases"
 	cat >"$tmp/each" <<-'END'
@@ -123,6 +125,7 @@ cases() {
 			done
 			timeout 20 sh -c 'while pgrep -x ziaprobe; do sleep 0.05; done' >"$name.left" &&
 				: >"$name.left"
+			timeout 20 sh -c 'while squeue --noheader | grep -q .; do sleep 0.05; done'
 		done <"$1"
 	END
 	(cd "$1" && "$top/tests/cluster" "$2" sh "$tmp/each" "$tmp/cases")
