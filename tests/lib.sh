@@ -112,8 +112,7 @@ export died
 # shell's, for at most 60 s.
 # Leaves in DIR what COMMAND printed in NAME.out, its status in NAME.status, and in
 # NAME.left the processes of ziaprobe that are still there 20 s later. The next one begins
-# when Slurm has no job left: a node that is still being cleared is given to nobody, and
-# n1 would not be the first.
+# when Slurm has cleared the nodes: until then n1 is not free, and another would be the first.
 cases() {
 	cat >"$tmp/cases"
 	cat >"$tmp/each" <<-'END'
@@ -121,11 +120,11 @@ cases() {
 			for try in 1 2 3; do
 				timeout 60 sh -c "$command" </dev/null >"$name.out" 2>&1
 				echo $? >"$name.status"
+				timeout 20 sh -c 'while squeue --noheader --states=COMPLETING | grep -q .; do sleep 0.05; done'
 				grep -qE "$died" "$name.out" || break
 			done
 			timeout 20 sh -c 'while pgrep -x ziaprobe; do sleep 0.05; done' >"$name.left" &&
 				: >"$name.left"
-			timeout 20 sh -c 'while squeue --noheader | grep -q .; do sleep 0.05; done'
 		done <"$1"
 	END
 	(cd "$1" && "$top/tests/cluster" "$2" sh "$tmp/each" "$tmp/cases")
