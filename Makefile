@@ -73,7 +73,7 @@ install: all
 	cp ziatest ziaprobe $(DESTDIR)$(PREFIX)/bin
 
 clean:
-	rm -f ziatest ziaprobe build.txt .ziatest.command .ziaprobe.command
+	rm -f ziatest ziaprobe build.txt .ziatest.command .ziaprobe.command tests/bench/results.csv
 
 .DELETE_ON_ERROR:
 .PHONY: all run check bench install clean

@@ -162,6 +162,8 @@ again 'a file too many, and its checksum' 'Problems\|SHA256SUMS does not list .*
 again 'a checksum that is none' 'Problems\|.*improperly formatted.*' 1 'sed -i "s/^.\{64\}  results/zz  results/" SHA256SUMS'
 again 'a symbolic link' 'Problems\|output/1-1.err is no regular file.*' 1 'cp output/1-1.err ..; ln -sf ../../1-1.err output/1-1.err'
 again 'an error in an output' 'Problems\|.*run 1 on 1 nodes: not valid ziaprobe: error: x.*' 1 'echo "ziaprobe: error: x" >>output/1-1.err'
+again 'the checksums of a program' 'Problems\|build.txt: FAILED\|environment.txt: FAILED\|.*' 1 'sed -i "/  ziatest$/d" build.txt environment.txt'
+ok 'and the source is not taken for that of the build' matches "$out" 'FAIL  source: build.txt has not the five checksums'
 again 'a setting that is a program' "run_ziatest.sh: error: SHARE must be .*" 2 'sed -i "s/^SHARE=.*/SHARE=system(\"touch pwned\")/" environment.txt'
 again 'the phases in results.csv' 'Problems\|.*run 2 on 5 nodes: results.csv and the listing in the output differ.*' 1 \
 	"awk -F , -v OFS=, 'NR == 9 { \$9 = 1.5 } 1' results.csv >x && mv x results.csv"
