@@ -39,7 +39,7 @@ killed  SHIM='3 Recv kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killed0 SHIM='0 Send kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killedm SHIM='3 Recv kill -KILL $PPID' STOP= ../ziatest -t 30 2 "$mpirun"
 srun    SHIM='0 Recv pkill -KILL -x srun' ../ziatest -t 30 2 "$srun"
-term    SHIM='0 Recv pkill -TERM -x srun; sleep 30' ../ziatest -t 30 2 "$srun"
+term    SHIM='0 Recv pkill -TERM -x srun; sleep 30' ../ziatest 2 "$srun"
 full    ../ziatest 2 "$srun" >/dev/full 2>&1
 missing ssh n2 mount -t tmpfs tmpfs $dir; ../ziatest -t 30 2 "$srun"; status=$?; ssh n2 umount -l $dir; exit $status
 noexec  ssh n2 mount --bind $dir $dir; ssh n2 mount -o remount,bind,noexec $dir; ../ziatest -t 30 2 "$srun"; status=$?; ssh n2 umount -l $dir; exit $status
