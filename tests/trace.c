@@ -1,7 +1,8 @@
 /* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, as one
- * line to the file $TRACE/R. A message is what:peer:bytes. A second line has three times in
- * ns, of the gather, of the first message after it and of MPI_Finalize. Rank $LATE sleeps for 2 s before
- * its first message. */
+ * line to the file $TRACE/R. A message is what:peer:bytes. A second line has four times in
+ * ns, of the gather, of the first message after it, of MPI_Finalize and of the gather's end, and
+ * the number of MPI_Ibcast, which may be called before they can end. Rank $LATE sleeps for 2 s
+ * before its first message. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>
@@ -13,7 +14,8 @@
 #include <unistd.h>
 
 static char line[4096];
-static int64_t gathered, resumed;
+static int64_t gathered, resumed, complete;
+static int ibcasts;
 
 static int64_t now(void)
 {
@@ -69,9 +71,19 @@ int MPI_Sendrecv(const void *sb, int sn, MPI_Datatype st, int to, int stag, void
 int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Datatype rt, int root,
 	       MPI_Comm c)
 {
+	int result;
+
 	(void)rn, (void)rt;
 	note("gather", root, sn, st);
-	return PMPI_Gather(sb, sn, st, rb, rn, rt, root, c);
+	result = PMPI_Gather(sb, sn, st, rb, rn, rt, root, c);
+	complete = complete ? complete : now();
+	return result;
+}
+
+int MPI_Ibcast(void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *r)
+{
+	ibcasts++;
+	return PMPI_Ibcast(b, n, t, root, c, r);
 }
 
 /* Whatever else communicates is not in the specification, and shows as itself. */
@@ -108,8 +120,8 @@ int MPI_Finalize(void)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	snprintf(path, sizeof path, "%s/%d", getenv("TRACE"), rank);
 	if ((file = fopen(path, "w"))) {
-		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %" PRId64 "\n", line, gathered, resumed,
-			now());
+		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d\n", line,
+			gathered, resumed, now(), complete, ibcasts);
 		fclose(file);
 	}
 	return PMPI_Finalize();

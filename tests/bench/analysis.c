@@ -25,22 +25,26 @@ static double peak(void) /* bytes, the most that were resident so far */
 
 int main(int argc, char **argv)
 {
-	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 4) / n * n, pair[2];
+	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n, pair[2];
 	struct run run = {.start = 1000000000, .size = size, .n = n};
 	double before = peak(), begun, analysed, resident;
 	struct summary columns[COLUMNS];
 	size_t length = 0;
 	unsigned seed = 1;
 
+	if (size == 0)
+		return 2;
 	run.records = memory(NULL, size, sizeof *run.records);
 	run.repeats = memory(NULL, size, sizeof *run.repeats);
 	run.clocks = memory(NULL, size / n, sizeof *run.clocks);
 	run.hosts = memory(NULL, size / n, sizeof "nid0000000");
 	for (int i = 0; i < size; i++) {
 		int64_t noise = seed = seed * 1664525 + 1013904223;
+		int64_t more = seed = seed * 1664525 + 1013904223;
+		uint64_t node = (uint64_t)(i / n) * 0x9e3779b97f4a7c15; /* in no order */
 
-		run.records[i] = (struct record){2000000000 + noise, 8000000000 + noise,
-						 9000000000 + noise, (uint64_t)(i / n), run.start};
+		run.records[i] = (struct record){2000000000 + noise, 8000000000 + more,
+						 13000000000 + noise, node, run.start};
 		run.repeats[i] = noise / 1000;
 		if (i % n == 0) {
 			run.clocks[i / n] = (struct clock){noise / 1000000, 1};

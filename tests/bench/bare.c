@@ -3,19 +3,16 @@
  *
  *	LAUNCHER bare SEC USEC N
  *
- * REST: seconds for which a rank that is done sleeps, as those of ziaprobe do, instead of
+ * With -DREST a rank that is done sleeps until all are, as those of ziaprobe do, instead of
  * polling in MPI_Finalize. It counts where ranks share cores with others that are not done.
  */
 #define _POSIX_C_SOURCE 200809L
-#ifndef REST
-#define REST 0
-#endif
 
 #include <mpi.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -44,9 +41,15 @@ int main(int argc, char **argv)
 		end = ends[i] > end ? ends[i] : end;
 	if (rank == 0)
 		printf("%.6f\n", end - start);
-	else
-		sleep(REST);
 	free(ends);
+#ifdef REST
+	MPI_Request request;
+	int done;
+
+	MPI_Ibarrier(MPI_COMM_WORLD, &request);
+	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
+		poll(NULL, 0, 1);
+#endif
 	MPI_Finalize();
 	return 0;
 }

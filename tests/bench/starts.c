@@ -1,12 +1,14 @@
-/* From the stamp to the launcher's first instruction, in alternation: ziatest, whose launcher
- * is this program again, system() of the same command line, and for the floor the bare exec of
- * /bin/sh -c.
+/* From the stamp to the launcher's first instruction, in alternation: ziatest, and a program
+ * that stamps and prints as it does, to start the launcher by system(), or, for the floor, by
+ * a bare exec of /bin/sh -c.
  *
- *	starts COUNT ZIATEST	prints "ziatest system exec" in us, COUNT lines
+ *	starts COUNT ZIATEST LAUNCHER	prints "ziatest system exec" in us, COUNT lines
+ *	starts system|exec LAUNCHER	is the program
  *
- * As launcher, "starts - 4 PROBE SEC USEC 4", it prints the time since SEC USEC.
+ * Built with -static it is also the launcher, "LAUNCHER - 4 PROBE SEC USEC 4", and prints the
+ * time since SEC USEC.
  */
-#define _GNU_SOURCE
+#define _POSIX_C_SOURCE 200809L
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,49 +17,31 @@
 #include <time.h>
 #include <unistd.h>
 
-static double now(void) /* us since 1970 */
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-enum way { ZIATEST, SYSTEM, EXEC };
+enum way { ZIATEST, SYSTEM, EXEC, WAYS };
 
 /* Starts LAUNCHER in one of the ways; returns what it prints. */
-static double start(enum way way, const char *ziatest, const char *launcher)
+static double start(enum way way, const char *self, const char *ziatest, const char *launcher)
 {
-	int ends[2], saved = dup(STDOUT_FILENO);
-	char answer[64] = "", command[4096];
-	struct timespec t;
-	pid_t child = -1;
+	int ends[2], status;
+	char answer[64] = "";
+	pid_t child;
 
-	if (pipe(ends) != 0)
+	if (pipe(ends) != 0 || (child = fork()) < 0)
 		exit(1);
-	dup2(ends[1], STDOUT_FILENO);
-	close(ends[1]);
-	if (way == SYSTEM || (child = fork()) == 0) {
-		if (way == ZIATEST) {
+	if (child == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		if (way == ZIATEST)
 			execl(ziatest, "ziatest", "4", launcher, (char *)NULL);
-			_exit(127);
-		}
-		clock_gettime(CLOCK_REALTIME, &t);
-		snprintf(command, sizeof command, "%s 4 ./ziaprobe %lld %ld 4", launcher,
-			 (long long)t.tv_sec, t.tv_nsec / 1000);
-		fprintf(stderr, "%s\n", command);
-		if (way == EXEC) {
-			execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-			_exit(127);
-		}
-		if (system(command) != 0)
-			exit(1);
+		else
+			execl(self, self, way == SYSTEM ? "system" : "exec", launcher,
+			      (char *)NULL);
+		_exit(127);
 	}
-	if (child > 0)
-		waitpid(child, NULL, 0);
-	dup2(saved, STDOUT_FILENO);
-	close(saved);
-	if (read(ends[0], answer, sizeof answer - 1) <= 0)
+	close(ends[1]);
+	waitpid(child, &status, 0);
+	if (status != 0 || read(ends[0], answer, sizeof answer - 1) <= 0)
 		exit(1);
 	close(ends[0]);
 	return atof(answer);
@@ -65,19 +49,31 @@ static double start(enum way way, const char *ziatest, const char *launcher)
 
 int main(int argc, char **argv)
 {
-	double entered = now();
-	char launcher[4000];
+	char line[4096];
+	struct timespec t;
 
-	if (argc == 7) {
-		printf("%.1f\n", entered - atof(argv[4]) * 1e6 - atof(argv[5]));
-		return 0;
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (argc == 7) { /* the launcher */
+		printf("%.1f\n", ((double)t.tv_sec - atof(argv[4])) * 1e6 +
+					 (double)t.tv_nsec / 1e3 - atof(argv[5]));
+	} else if (argc == 4) {
+		for (int i = 0; i < atoi(argv[1]); i++) {
+			double us[WAYS];
+
+			for (int j = 0; j < WAYS; j++) {
+				enum way way = (enum way)((i % 2 ? i + j : i + WAYS - j) % WAYS);
+
+				us[way] = start(way, argv[0], argv[2], argv[3]);
+			}
+			printf("%.1f %.1f %.1f\n", us[ZIATEST], us[SYSTEM], us[EXEC]);
+		}
+	} else if (argc == 3) {
+		snprintf(line, sizeof line, "%s 4 ./ziaprobe %lld %ld 4", argv[2],
+			 (long long)t.tv_sec, t.tv_nsec / 1000);
+		fprintf(stderr, "%s\n", line);
+		if (strcmp(argv[1], "system") == 0)
+			return system(line) != 0;
+		execl("/bin/sh", "sh", "-c", line, (char *)NULL);
 	}
-	snprintf(launcher, sizeof launcher, "%s -", argv[0]);
-	for (int i = atoi(argv[1]); i > 0; i--) {
-		for (enum way way = ZIATEST; way <= EXEC; way++)
-			printf("%.1f ", start(way, argv[2], launcher));
-		printf("\n");
-		fflush(stdout);
-	}
-	return 0;
+	return argc != 7 && argc != 4;
 }
