@@ -826,8 +826,7 @@ static void format_time(char *line, size_t size, int64_t ns)
 	unsigned long seconds = (unsigned long)(ns / 1000000000);
 
 	if (seconds == 0)
-		snprintf(line, size, "Time test was completed in %8.2f millisecs",
-			 (double)ns / 1e6);
+		snprintf(line, size, "Time test was completed in %8.2f millisecs", ms(ns));
 	else
 		snprintf(line, size, "Time test was completed in %3lu:%02lu min:sec", seconds / 60,
 			 seconds % 60);

@@ -151,6 +151,7 @@ int main(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	const char *launcher = "mpirun -npernode";
+	/* Static, since what they hold is kept until the exec, or the exit: no leak. */
 	static char *command, *passed; /* passed: the options for the probe */
 	static FILE *out;
 	size_t length;
