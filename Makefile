@@ -23,7 +23,7 @@ quote = '$(subst ','\'',$(1))'
 padded = set -- $$(LC_ALL=C grep -abo 'pad of ziaprobe>' ziaprobe | sed 's/:.*//') 0 0; \
 	test $$(($$2 - $$1 - 18)) -eq $(PAD)
 
-all: ziatest ziaprobe build.txt
+all: ziatest ziaprobe build.txt changes.diff
 
 ziatest: ziatest.c
 	$(ziatest_command)
@@ -38,17 +38,30 @@ ziaprobe: ziaprobe.c
 	test $$(wc -c <$@) -ge $(PAD) || { \
 		rm -f $@; echo '$@ has no pad of $(PAD) bytes: the linker dropped or moved it' >&2; exit 1; }
 
-# How the programs were built, for run_ziatest.sh to hand in
+# How the programs were built, and how the sources differ from the commit, for run_ziatest.sh to
+# hand in
+in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
+git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
+
 build.txt: ziatest ziaprobe
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
-	echo "commit: $$(git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1 && \
-		git rev-parse HEAD 2>/dev/null || echo 'none, built outside git')"; \
+	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
 	sed 's/^/command: /' .ziatest.command .ziaprobe.command; \
 	echo "compiler: $$($(CC) --version | head -n 1)"; \
 	echo "MPI compiler: $$($(MPICC) --version | head -n 1)"; \
 	echo "MPI compiler's flags: $$($(MPICC) -show 2>&1 | head -n 1)"; \
 	for file in ziatest ziaprobe; do echo "size: $$(wc -c <$$file) $$file"; done; \
-	sha256sum ziatest ziaprobe ziatest.c ziaprobe.c Makefile; } >$@
+	sha256sum ziatest ziaprobe *.c offclock/* Makefile run_ziatest.sh; } >$@
+
+changes.diff: ziatest ziaprobe
+	@if $(in_git); then \
+		$(git_diff) --relative HEAD; \
+		for file in $$(git ls-files --others --exclude-standard '*.c' offclock); do \
+			$(git_diff) --no-index /dev/null $$file || :; \
+		done; \
+	else \
+		echo UNKNOWN; \
+	fi >$@
 
 # The main job: a 4-node Slurm inside this machine, 4 processes on each node. With MPICH:
 # make run MPICC=mpicc.mpich SLURM_MPI_TYPE=pmi2
@@ -73,7 +86,7 @@ install: all
 	cp ziatest ziaprobe $(DESTDIR)$(PREFIX)/bin
 
 clean:
-	rm -f ziatest ziaprobe build.txt .ziatest.command .ziaprobe.command tests/bench/results.csv
+	rm -f ziatest ziaprobe build.txt changes.diff .ziatest.command .ziaprobe.command tests/bench/results.csv
 
 .DELETE_ON_ERROR:
 .PHONY: all run check bench install clean
