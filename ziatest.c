@@ -9,9 +9,13 @@
  * What it keeps to:
  *   - Everything that can be checked is checked before the stamp. Between the
  *     stamp and the launcher's first instruction lie formatting the command
- *     line, printing it on stderr and the exec of /bin/sh: no child, no wait.
+ *     line, printing it on stderr and the exec: no child, no wait, no shell.
+ *   - The launcher has the process id that ziatest had, and gets its signals.
+ *     Only a launcher that is more than words (a list, a substitution, an
+ *     assignment, a builtin) or cannot be run goes to /bin/sh.
  *   - The stamp is the realtime clock: the start and the ends are read on
  *     different nodes, whose clocks are taken to agree.
+ *   - The environment names the stamping node, in ZIATEST_NODE.
  *   - The exit status is the launcher's own; 1 if there is nothing to launch, 2 for
  *     a usage error.
  *
@@ -27,8 +31,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 static const char version[] = "ziatest 1.0\n";
 
@@ -58,7 +64,7 @@ static const char help[] =
 	"\n"
 	"Runs ./ziaprobe, or where there is none the ziaprobe beside ziatest.\n"
 	"Exit status: the launcher's own; 1 if there is nothing to launch, 2 for a usage\n"
-	"error.\n";
+	"error, 126 or 127 if the launcher cannot be run or is not found.\n";
 
 /* Says on stderr what is wrong and exits with STATUS. A FORMAT that ends in ':'
  * is followed by errno's text, status 2 by the usage line. */
@@ -92,7 +98,7 @@ static int number(const char *name, const char *text)
 
 /* The probe's path: ./ziaprobe, so that the printed line is the specification's,
  * else the one in this executable's directory. Static storage. */
-static const char *find_probe(void)
+static char *find_probe(void)
 {
 	static char path[PATH_MAX] = "./ziaprobe";
 	struct stat st;
@@ -110,9 +116,42 @@ static const char *find_probe(void)
 	fail(1, "no executable ziaprobe here or beside ziatest; build it with 'make'");
 }
 
-/* Writes WORD so that a shell reads it as one word, unquoted where that will do. */
+/* Leaves in the environment which node stamps the start, so that a rank that runs on it knows:
+ * the kernel's boot id, or where there is none the node's name. */
+static void name_node(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	struct utsname host;
+	char id[64] = "";
+
+	if (file && fgets(id, sizeof id, file))
+		id[strcspn(id, "\n")] = '\0';
+	if (file)
+		fclose(file);
+	uname(&host);
+	if (setenv("ZIATEST_NODE", *id ? id : host.nodename, 1) != 0)
+		fail(1, "cannot set ZIATEST_NODE:");
+}
+
+/* Writes TEXT with each {} replaced by N. Returns how many there were. */
+static int put_launcher(FILE *out, const char *text, const char *n)
+{
+	const char *mark;
+	int found = 0;
+
+	while ((mark = strstr(text, "{}"))) {
+		fprintf(out, "%.*s%s", (int)(mark - text), text, n);
+		text = mark + 2;
+		found++;
+	}
+	fputs(text, out);
+	return found;
+}
+
+/* Writes a space and WORD so that a shell reads it as one word, unquoted where that will do. */
 static void put_word(FILE *out, const char *word)
 {
+	putc(' ', out);
 	if (*word && !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 					"0123456789_./+,:@%=-")]) {
 		fputs(word, out);
@@ -124,19 +163,21 @@ static void put_word(FILE *out, const char *word)
 	putc('\'', out);
 }
 
-/* Writes LAUNCHER with each {} replaced by N, or followed by N where it has none. */
-static void put_launcher(FILE *out, const char *launcher, int n)
+/* The argv for an exec of LAUNCHER, found as a shell finds its words, with WORDS, COUNT and a
+ * NULL, after them; NULL where only a shell can run it. */
+static char **find_words(const char *launcher, char **words, size_t count)
 {
-	const char *rest = launcher;
-	const char *mark;
+	wordexp_t found;
+	char **command;
 
-	while ((mark = strstr(rest, "{}"))) {
-		fprintf(out, "%.*s%d", (int)(mark - rest), rest, n);
-		rest = mark + 2;
-	}
-	fprintf(out, "%s ", rest);
-	if (rest == launcher)
-		fprintf(out, "%d ", n);
+	if (wordexp(launcher, &found, WRDE_NOCMD) != 0 || found.we_wordc == 0)
+		return NULL;
+	command = calloc(found.we_wordc + count + 1, sizeof *command);
+	if (!command)
+		fail(1, "cannot build the command line:");
+	memcpy(command, found.we_wordv, found.we_wordc * sizeof *command);
+	memcpy(command + found.we_wordc, words, count * sizeof *command);
+	return command;
 }
 
 int main(int argc, char **argv)
@@ -150,32 +191,39 @@ int main(int argc, char **argv)
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
-	const char *launcher = "mpirun -npernode";
 	/* Static, since what they hold is kept until the exec, or the exit: no leak. */
-	static char *command, *passed; /* passed: the options for the probe */
-	static FILE *out;
-	size_t length;
+	static char *line, **words, **command;
+	static char n[16], sec[24], usec[24], timeout[16];
+	const char *launcher = "mpirun -npernode";
+	size_t length, first = 0, count = 5;
 	struct timespec start;
-	int n, option, timeout = 0;
+	int option;
+	FILE *out;
 
-	if (!(out = open_memstream(&passed, &length)))
+	/* What follows the launcher: N, the probe, SEC, USEC, N and the options passed on,
+	 * of which an argument gives two words at most. */
+	words = calloc(count + 2 * (size_t)argc, sizeof *words);
+	out = open_memstream(&line, &length);
+	if (!words || !out)
 		fail(1, "cannot build the command line:");
+
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'v':
-			fputs(" --verbose", out);
+			words[count++] = "--verbose";
 			break;
 		case 'c':
 		case 'r':
 			if (!*optarg)
 				fail(2, "a file's name is empty");
-			fputs(option == 'c' ? " --csv " : " --ranks ", out);
-			put_word(out, optarg);
+			words[count++] = option == 'c' ? "--csv" : "--ranks";
+			words[count++] = optarg;
 			break;
 		case 't':
-			timeout = number("--timeout", optarg);
-			fprintf(out, " --timeout %d", timeout);
+			snprintf(timeout, sizeof timeout, "%d", number("--timeout", optarg));
+			words[count++] = "--timeout";
+			words[count++] = timeout;
 			break;
 		case 'h':
 			printf("%s%s", usage, help);
@@ -192,7 +240,7 @@ int main(int argc, char **argv)
 	if (argc - optind > 2)
 		fail(2, "too many arguments at '%s'; quote the launcher and its options as one",
 		     argv[optind + 2]);
-	n = number("N", argv[optind]);
+	snprintf(n, sizeof n, "%d", number("N", argv[optind]));
 	if (argc - optind == 2)
 		launcher = argv[optind + 1];
 	if (!launcher[strspn(launcher, " \t\n")])
@@ -200,21 +248,33 @@ int main(int argc, char **argv)
 	if (*launcher == '-')
 		fail(2, "options go before N, not after it: '%s'", launcher);
 
-	if (fclose(out) != 0 || !(out = open_memstream(&command, &length)))
+	words[0] = words[4] = n;
+	words[1] = find_probe();
+	words[2] = sec;
+	words[3] = usec;
+	if (put_launcher(out, launcher, n) > 0)
+		first = 1; /* N has its place */
+	if (fflush(out) != 0)
 		fail(1, "cannot build the command line:");
-	put_launcher(out, launcher, n);
-	put_word(out, find_probe());
+	name_node();
 	/* A rank that gives up makes srun end the others, stopped ones too. */
-	if (timeout && setenv("SLURM_KILL_BAD_EXIT", "1", 0) != 0)
+	if (*timeout && setenv("SLURM_KILL_BAD_EXIT", "1", 0) != 0)
 		fail(1, "cannot set SLURM_KILL_BAD_EXIT:");
+	command = find_words(line, words + first, count - first);
 
 	/* On the clock from here on. */
 	clock_gettime(CLOCK_REALTIME, &start);
-	fprintf(out, " %lld %ld %d%s", (long long)start.tv_sec, start.tv_nsec / 1000, n, passed);
+	snprintf(sec, sizeof sec, "%lld", (long long)start.tv_sec);
+	snprintf(usec, sizeof usec, "%ld", start.tv_nsec / 1000);
+	for (size_t i = first; i < count; i++)
+		put_word(out, words[i]);
 	if (fclose(out) != 0)
 		fail(1, "cannot build the command line:");
-	if (fprintf(stderr, "%s\n", command) < 0)
+	if (fprintf(stderr, "%s\n", line) < 0)
 		fail(1, "cannot print the command line, so no result would be seen either:");
-	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	if (command)
+		execvp(command[0], command);
+	/* Not to be run as it is: the shell does so, or says why not. */
+	execl("/bin/sh", "sh", "-c", line, (char *)NULL);
 	fail(126 + (errno == ENOENT), "cannot run /bin/sh:");
 }

@@ -17,7 +17,7 @@ for mpi in openmpi mpich; do
 #!/bin/sh
 # The probe, but rank $STOP stops before it starts, $SHIM happens in it, $MASK execs it
 [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}" != "${STOP-}" ] || kill -STOP $$
-[ -z "${SHIM-}" ] || export LD_PRELOAD="$PWD/../shim.so"
+[ -z "${SHIM-}" ] || export LD_PRELOAD="$PWD/../shim.so:${LD_PRELOAD-}"
 exec ${MASK-} ../ziaprobe "$@"
 END
 	chmod +x "$dir/faulty/ziaprobe"
@@ -35,6 +35,9 @@ stuck   SHIM='3 Recv kill -STOP $PPID' ../ziatest -t 8 2 "$srun"
 stuck-m SHIM='3 Recv kill -STOP $PPID' STOP= ../ziatest -t 8 2 "$mpirun"
 wrap    SHIM='1 Send kill -STOP $PPID' ../ziatest -t 8 2 "$srun"
 masked  SHIM='3 Recv kill -STOP $PPID' MASK='env --block-signal=ALRM' ../ziatest -t 8 2 "$srun"
+after   SHIM='4 Igather kill -STOP $PPID' ../ziatest -t 8 2 "$srun"
+report  SHIM='0 Gather sleep 2' HELPER=1 ../ziatest -t 2 2 "$srun"
+helper  SHIM='0 Finalize sleep 4' HELPER=1 ../ziatest -t 4 2 "$srun"
 killed  SHIM='3 Recv kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killed0 SHIM='0 Send kill -KILL $PPID' ../ziatest -t 30 2 "$srun"
 killedm SHIM='3 Recv kill -KILL $PPID' STOP= ../ziatest -t 30 2 "$mpirun"
@@ -63,10 +66,17 @@ END
 		"$line [01] on n1 $waited MPI_Init\|$line 2 on n2 $waited MPI_Init\|($line 3 [^|]*\|)?$line [45] on n3 $waited MPI_Init" "$fails"
 	for case in stuck stuck-m masked; do
 		expect $case "a responder stuck ($case)" \
-			"$line 0 on n1 $waited the report\|$line 1 on n1 $waited the reply from rank 3\|$line 2 on n2 $waited the report\|($line 3 .*\|)?$line 4 on n3 $waited the report\|$line 5 on n3 $waited the reply from rank 1" "$fails"
+			"$line 0 on n1 $waited the report\|$line 1 on n1 $waited the reply from rank 3\|($line 3 .*\|)?$line 5 on n3 $waited the reply from rank 1" "$fails"
 	done
 	expect wrap 'an originator stuck' \
-		"$line 0 on n1 $waited the report\|($line 1 .*\|)?$line 2 on n2 $waited the report\|$line 3 on n2 $waited the message from rank 1\|$line 4 on n3 $waited the report\|$line 5 on n3 $waited the reply from rank 1" "$fails"
+		"$line 0 on n1 $waited the report\|($line 1 .*\|)?$line 3 on n2 $waited the message from rank 1\|$line 5 on n3 $waited the reply from rank 1" "$fails"
+	after="$waited the other ranks, after the result"
+	expect after 'a rank stuck after the result: rank 0 and the last say so' \
+		"$result\|$line 0 on n1 $after\|$line 5 on n3 $after" "$fails"
+	# The handler runs in a helper thread; rank 0's main thread goes on 1 s before it ends.
+	expect report 'no result follows the timeout' \
+		"$line 0 on n1 $waited the report\|$line 5 on n3 $waited the report" 124
+	expect helper 'nor another status' "$result(\|$line [05] on n[13] $after){1,2}" 124
 	expect killed 'a responder killed in the exchange' '' "$fails"
 	expect killed0 'rank 0 killed in the exchange' '' "$fails"
 	expect killedm 'a responder killed in the exchange, under mpirun' '' "$fails"

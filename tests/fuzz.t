@@ -8,9 +8,10 @@ seed=${SEED:-$(date +%s)}
 sanitize='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
 # shellcheck disable=SC2086 # options
 {
-	cc $sanitize -DPROGRAM='"../ziatest.c"' -o "$tmp/ziatest" tests/fuzz.c &&
-	${MPICC:-mpicc} $sanitize -DPAD=4096 -DPROGRAM='"../ziaprobe.c"' \
-		-o "$tmp/ziaprobe" tests/fuzz.c
+	cc $sanitize -Wl,--wrap=fopen -DPROGRAM='"../ziatest.c"' \
+		-o "$tmp/ziatest" tests/fuzz.c &&
+	${MPICC:-mpicc} $sanitize -Wl,--wrap=fopen -DPAD=4096 -DPROGRAM='"../ziaprobe.c"' \
+		-o "$tmp/ziaprobe" tests/fuzz.c offclock/*.c
 } || exit 1
 export ASAN_OPTIONS=detect_leaks=0	# in each of the processes that takes long
 for program in ziatest ziaprobe; do

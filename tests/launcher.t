@@ -42,9 +42,23 @@ like '{} is replaced, every one, and N is not added' "$err" \
 run ziatest 007 'fake -n'
 like 'N is a decimal number' "$err" "fake -n 7 ./ziaprobe $stamp 7"
 
-run ziatest 1 'fake "two words" $HOME; fake'
-like 'the launcher is a shell command' "$out" \
-	"\[two words\]\[$HOME\]\|\[1\]\[./ziaprobe\]$stamped\[1\]"
+# The words of the launcher, each after the arguments that the shell or ziatest makes of it.
+words="\[1\]\[./ziaprobe\]$stamped\[1\]"
+spoken() {	# LAUNCHER PATTERN
+	run ziatest 1 "$1"
+	like "a shell's words: $1" "$out" "$2"
+}
+touch match1 match2
+spoken 'fake "two words" $HOME' "\[two words\]\[$HOME\]$words"
+spoken "fake 'it''s' a\\ b \"\$((1 + 2))\" match?" '\[its\]\[a b\]\[3\]\[match1\]\[match2\]'"$words"
+spoken 'fake "a;b|c&d" n[1-4]' "\[a;b\|c&d\]\[n\[1-4\]\]$words"
+spoken 'fake a; fake' "\[a\]\|$words"
+spoken 'true && fake' "$words"
+spoken 'FOO=bar fake' "$words"
+spoken 'fake $(echo a b)' "\[a\]\[b\]$words"
+spoken '! false | fake' "$words"
+spoken '$UNSET fake' "$words"
+rm match1 match2
 
 run ziatest -t 30 4 'fake $SLURM_KILL_BAD_EXIT'
 like '-t is passed on, and has srun end the whole job' "$out" \
@@ -74,11 +88,18 @@ for _ in 1 2 3; do	# in the first tenth of a second, where padding would show
 done
 is 'USEC is a plain integer' $padded 0
 
-# exec: the launcher is the process that ziatest was.
-PIDFILE=$tmp/pid ziatest 1 'exec fake' >"$tmp/out" 2>&1 &
+# The launcher is the process that ziatest was, and gets its signals.
+PIDFILE=$tmp/pid ziatest 1 'fake "a b"' >"$tmp/out" 2>&1 &
 pid=$!
 wait $pid
 is 'ziatest becomes the launcher' "$(cat "$tmp/pid")" "$pid"
+printf '#!/bin/sh\nexec sleep 1000\n' >"$bin/sleeper"
+printf '#!/bin/sh\necho "$ZIATEST_NODE"\n' >"$bin/named"
+chmod +x "$bin"/*
+run timeout --foreground 1 ziatest 1 sleeper
+is 'a signal ends the launcher' "$status" 124
+is 'the environment names the node' "$(ziatest 1 named 2>/dev/null)" \
+	"$(cat /proc/sys/kernel/random/boot_id)"
 
 for want in 0 1 7 42 255; do
 	FAKE_STATUS=$want run ziatest 1 fake

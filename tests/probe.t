@@ -17,6 +17,11 @@ for mpi in openmpi mpich; do
 	quick_build $mpi
 	dir=$tmp/$mpi
 	printf 'n1\nn2\n' >"$dir/hosts"
+	for host in 'contained c$SLURM_PROCID' 'cloned clone'; do
+		printf '#!/bin/sh\nexec unshare --uts sh -c "hostname %s; exec $*"\n' "${host#* }" \
+			>"$dir/${host% *}"
+		chmod +x "$dir/${host% *}"
+	done
 	SLURM_MPI_TYPE=$(pmi $mpi)
 	export SLURM_MPI_TYPE
 	cases "$dir" 2 <<'END'
@@ -50,11 +55,18 @@ posix     POSIXLY_CORRECT=1 ./ziatest -t 60 2 'srun -N 2 -n 4 --ntasks-per-node'
 late      srun --mpi=pmix -K -N 2 -n 4 --ntasks-per-node 2 sh -c '[ $SLURM_PROCID != 0 ] || sleep .5; exec ./ziaprobe 1 2 2'
 packed    srun -N 2 -n 8 --ntasks-per-node 4 ./ziaprobe $(date +'%s %6N') 2
 one       ./ziatest 2 'srun -N 1 -n 2 --ntasks-per-node'
+stale     OMPI_COMM_WORLD_SIZE=64 srun -N 2 -n 4 --ntasks-per-node 2 ./ziaprobe $(date +'%s %6N') 2
+conts     srun -N 2 -n 4 --ntasks-per-node 2 ./contained ./ziaprobe $(date +'%s %6N') 2
+clones    srun -N 2 -n 2 --ntasks-per-node 1 ./cloned ./ziaprobe $(date +'%s %6N') 1
+onekernel srun -N 1 -n 2 ./contained ./ziaprobe $(date +'%s %6N') 1
 openmpi   ./ziatest 2 'mpirun.openmpi --oversubscribe -n 4 --host n1:2,n2:2 -npernode'
 hydra     ./ziatest 2 'mpiexec.hydra -hosts n1,n2 -n 4 -ppn'
 pmix      ./ziatest 2 'srun --mpi=pmix -N 2 -n 4 --ntasks-per-node'
 pmi2      ./ziatest 2 'srun --mpi=pmi2 -N 2 -n 4 --ntasks-per-node'
 none      ./ziatest 2 'srun --mpi=none -N 2 -n 4 --ntasks-per-node'
+unsized   mpirun.openmpi --host n1:2,n2:2 env -u OMPI_COMM_WORLD_SIZE ./ziaprobe $(date +'%s %6N') 1
+single    srun --mpi=pmix -n 2 sh -c '[ $SLURM_PROCID = 0 ] || exec mpirun.openmpi -n 1 ./ziaprobe $(date +"%s %6N") 1'
+pty       SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=0 mpiexec.hydra -hosts n1,n2 -n 2 ./ziaprobe $(date +'%s %6N') 1
 nofile    OMPI_MCA_hostfile=hosts mpirun.openmpi --oversubscribe -n 4 ./ziaprobe $(date +'%s %6N') 2
 END
 	expect() {	# CASE WHAT PATTERN STATUS
@@ -87,6 +99,12 @@ END
 	expect packed 'two blocks on a node' "$(places 0 2 'different nodes' n1 n1 2)" "$fails"
 	expect one 'one node' "$result\|$one_node" 0
 
+	expect stale "a variable that another launcher has left" "$result" 0
+	expect conts 'a host name of its own for every rank' "$result" 0
+	expect clones 'one host name for two nodes' "$result" 0
+	expect onekernel 'two host names on one kernel' \
+		"$result\|ziaprobe: warning: ranks 0 and 1 are on one kernel, as c0 and c1: [^|]*" 0
+
 	# Each MPI's executable under the launchers of both.
 	mismatch="$error the launcher started 4 processes but MPI sees 1: [^|]*"
 	case $mpi in
@@ -96,6 +114,7 @@ END
 		expect pmix 'srun --mpi=pmix' "$result" 0
 		expect pmi2 'srun --mpi=pmi2: Open MPI itself refuses' '' "$fails"
 		expect none 'srun --mpi=none: Open MPI itself refuses' '' "$fails"
+		expect single 'mpirun -n 1 within task 1 of a srun' "$result\|$one_node" 0
 		expect nofile 'a hostfile that mpirun ignores' \
 			"$(places 0 2 'different nodes' login login 2)" "$fails" ;;
 	mpich)
@@ -104,6 +123,10 @@ END
 		expect pmix 'srun --mpi=pmix' "$mismatch" "$fails"
 		expect pmi2 'srun --mpi=pmi2' "$result" 0
 		expect none 'srun --mpi=none' "$mismatch" "$fails"
+		# Where no number of processes is known, rank 0 cannot know.
+		expect unsized "Open MPI's mpirun, ranks alone known" \
+			"($result\|$one_node\|)?${mismatch%4 proc*}several processes [^|]*(\|$result\|$one_node)?" "$fails"
+		expect pty "mpiexec after srun --pty" "$result" 0
 		expect late 'rank 0 later than the others' "$mismatch" "$fails" ;;
 	esac
 done

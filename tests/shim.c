@@ -1,9 +1,12 @@
 /* Preloaded into ziaprobe: an injected fault. SHIM="WHERE CALL COMMAND": the rank or the
- * node WHERE (3, n2), when MPI_Init returns or its first MPI_Send or MPI_Recv begins (Init,
- * Send, Recv), runs the shell's COMMAND, whose $PPID it is, and waits for it. */
+ * node WHERE (3, n2), when MPI_Init returns or its first other CALL begins (Send, Recv,
+ * Gather, Igather, Finalize), runs the shell's COMMAND, whose $PPID it is, and waits for it.
+ * With $HELPER set, SIGALRM comes to a helper thread, as an MPI library's may be. */
 #define _GNU_SOURCE
 
 #include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +15,13 @@
 static void fault(const char *call)
 {
 	static int done;
-	char where[64], when[8], host[64], number[16];
+	char where[64], when[9], host[64], number[16];
 	int rank, command;
 
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	snprintf(number, sizeof number, "%d", rank);
 	gethostname(host, sizeof host);
-	if (sscanf(getenv("SHIM"), "%63s %7s %n", where, when, &command) != 2)
+	if (sscanf(getenv("SHIM"), "%63s %8s %n", where, when, &command) != 2)
 		abort();
 	if (done || strcmp(when, call) != 0 ||
 	    (strcmp(where, host) != 0 && strcmp(where, number) != 0))
@@ -29,22 +32,45 @@ static void fault(const char *call)
 		abort();
 }
 
+static void *helper(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
 int MPI_Init(int *argc, char ***argv)
 {
 	int result = PMPI_Init(argc, argv);
+	pthread_t thread;
+	sigset_t alarm;
 
+	if (getenv("HELPER")) {
+		if (pthread_create(&thread, NULL, helper, NULL) != 0)
+			abort();
+		sigemptyset(&alarm);
+		sigaddset(&alarm, SIGALRM);
+		pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+	}
 	fault("Init");
 	return result;
 }
 
-int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
-{
-	fault("Send");
-	return PMPI_Send(b, n, t, to, tag, c);
-}
-
-int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
-{
-	fault("Recv");
-	return PMPI_Recv(b, n, t, from, tag, c, s);
-}
+#define FAULTY(name, parameters, arguments)                                                        \
+	int MPI_##name parameters                                                                  \
+	{                                                                                          \
+		fault(#name);                                                                      \
+		return PMPI_##name arguments;                                                      \
+	}
+FAULTY(Send, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c),
+       (b, n, t, to, tag, c))
+FAULTY(Recv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s),
+       (b, n, t, from, tag, c, s))
+FAULTY(Gather,
+       (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root, MPI_Comm c),
+       (s, n, t, r, m, u, root, c))
+FAULTY(Igather,
+       (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root, MPI_Comm c,
+	MPI_Request *q),
+       (s, n, t, r, m, u, root, c, q))
+FAULTY(Finalize, (void), ())

@@ -33,7 +33,7 @@ for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	dir=$tmp/$mpi
 	mkdir "$dir" "$dir/elsewhere"
-	cp Makefile ziatest.c ziaprobe.c run_ziatest.sh "$dir"
+	cp -r Makefile ziatest.c ziaprobe.c offclock "$dir"
 	make -s -C "$dir" MPICC=mpicc.$mpi || exit 1
 	cd "$dir" || exit 1
 	type=$(pmi $mpi)

@@ -1,7 +1,10 @@
-/* The pure functions of ziaprobe.c; prints TAP. */
+/* The pure functions of ziaprobe; prints TAP. */
 #define main ziaprobe_main
 #include "../ziaprobe.c"
 #undef main
+#include "../offclock/clocks.c"
+#include "../offclock/launcher.c"
+#include "../offclock/places.c"
 
 static int count, failed;
 
@@ -40,33 +43,41 @@ static void is_parsed(const char *words, int64_t start, int n, int timeout)
 		ok(options.start == start && options.n == n && options.timeout == timeout, words);
 }
 
-/* The launcher's NAME=VALUE say that it started SIZE processes and this one is RANK. */
-static void is_launched(const char *variables, int size, int rank)
+/* In a world of one, the launcher's NAME=VALUE are a mismatch, or not. */
+static void is_mismatch(const char *variables, int expected)
 {
 	char copy[200];
 
 	clearenv();
 	for (char *v = strtok(strcpy(copy, variables), " "); v; v = strtok(NULL, " "))
 		putenv(v);
-	launched.size = 0;
-	launched.rank = -1;
-	read_launcher();
-	ok(launched.size == size && launched.rank == rank, variables);
+	ok(mismatched() == expected, variables);
 	clearenv();
 }
 
-/* Ranks on NODES, a letter each, in blocks of N: the fault that misplaced() finds and the
- * first pair it names. */
-static void is_misplaced(const char *nodes, int n, int wrong, int first, int second)
+/* Blocks of N ranks, each rank on a kernel and of a name, a letter each, '-' for unknown: torn()
+ * or else shared(), by kernel for 'k' and by name for 'n', find the pair FIRST, SECOND. */
+static void is_misplaced(const char *kernels, const char *hosts, int n, char what, int first,
+			 int second)
 {
-	struct record records[20];
-	struct run run = {.records = records, .size = (int)strlen(nodes), .n = n};
+	struct facts facts[20] = {{.repeat = 0}};
+	struct run run = {.facts = facts, .size = (int)strlen(kernels), .n = n};
 	int pair[2] = {-1, -1};
+	char found = '-';
 
-	for (int rank = 0; rank < run.size; rank++)
-		records[rank].node = (uint64_t)nodes[rank] << 56;
-	ok(misplaced(&run, pair) == wrong && (!wrong || (pair[0] == first && pair[1] == second)),
-	   nodes);
+	for (int rank = 0; rank < run.size; rank++) {
+		facts[rank].kernel = kernels[rank] == '-' ? 0 : (uint64_t)kernels[rank] << 56;
+		facts[rank].name = hosts[rank] == '-' ? 0 : (uint64_t)hosts[rank] << 56;
+	}
+	if (torn(&run, pair))
+		found = 't';
+	else if (shared(&run, 1, pair))
+		found = 'n';
+	else if (shared(&run, 0, pair))
+		found = 'k';
+	ok(found == what && (what == '-' || (pair[0] == first && pair[1] == second)), kernels);
+	if (found != what)
+		printf("# on kernels %s, hosts %s: found %c\n", kernels, hosts, found);
 }
 
 static void is_summary(const struct summary *s, int64_t min, int64_t median, int64_t max,
@@ -120,13 +131,20 @@ int main(void)
 	is_parsed("1 0 1 -t ", 0, -1, 0);
 	is_parsed("1 0 1 -x ", 0, -1, 0);
 
-	is_launched("", 0, -1);
-	is_launched("PMI_SIZE=8 PMI_RANK=3", 8, 3);
-	is_launched("SLURM_STEP_NUM_TASKS=16 SLURM_PROCID=0", 16, 0);
-	is_launched(
-		"SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=2",
-		4, 2);
-	is_launched("PMI_SIZE=x OMPI_COMM_WORLD_SIZE=", 0, -1);
+	is_mismatch("SLURM_PROCID=0", 0);
+	is_mismatch("PMI_SIZE=8 PMI_RANK=0", 1);
+	is_mismatch("PMIX_RANK=0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0", 1);
+	is_mismatch("PMIX_RANK=1", 1);
+	is_mismatch("PMI_ID=1", 1);
+	is_mismatch("ALPS_APP_PE=1", 1);
+	is_mismatch("PALS_RANKID=1", 1);
+	is_mismatch("FLUX_JOB_SIZE=2 FLUX_TASK_RANK=0", 1);
+	is_mismatch("PMIX_RANK=0 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0", 1);
+	/* Left by another launcher. */
+	is_mismatch("OMPI_COMM_WORLD_SIZE=1 PMIX_RANK=0 SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1", 0);
+	is_mismatch("PMI_SIZE=1 SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1", 0);
+	is_mismatch("PMIX_RANK=0 SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1", 0);
+	is_mismatch("PMI_SIZE=x OMPI_COMM_WORLD_SIZE=", 0);
 
 	ok(originates(0, 3) && originates(2, 3) && !originates(3, 3) && originates(6, 3),
 	   "blocks 0 and 2 originate, block 1 does not");
@@ -139,61 +157,88 @@ int main(void)
 	   "of three blocks, block 0 answers the last");
 	ok(wrapped(1, 12, 3) == -1 && wrapped(1, 3, 3) == -1, "of four or of one it does not");
 
-	struct record records[6] = {{.replied = 5}, {.replied = 7}, {.replied = 9},
-				    {.replied = 9}, {.replied = 6}, {.replied = 8}};
-	struct clock clocks[3] = {{0, 0}, {100, 0}, {2, 0}};
-	struct run run = {.start = 3, .size = 6, .n = 2, .records = records};
-	ok(latest_reply(&run) == 5 && corrected_time(&run) == 5, "the latest stamp");
-	run.clocks = clocks;
-	ok(latest_reply(&run) == 1 && corrected_time(&run) == 4,
-	   "the latest by the corrected clocks");
-	run.clocks = NULL;
-	records[1].replied = 8;
-	ok(latest_reply(&run) == 1, "the lowest rank of several");
+	struct stamps stamps[6] = {{.replied = 5}, {.replied = 7}, {.replied = 9},
+				   {.replied = 9}, {.replied = 6}, {.replied = 8}};
+	static struct facts facts[6];
+	struct run run = {.start = 3, .size = 6, .n = 2, .stamps = stamps, .facts = facts};
+	find_result(&run);
+	ok(run.slowest == 5 && run.time == 5, "the latest stamp");
+	stamps[1].replied = 8;
+	find_result(&run);
+	ok(run.slowest == 1, "the lowest rank of several");
 	run.size = 4;
-	ok(latest_reply(&run) == 1, "a responder is never the slowest");
+	find_result(&run);
+	ok(run.slowest == 1, "a responder is never the slowest");
+	run.size = 6;
+	find_result(&run);
+	ok(run.partner[0] == 2 && run.partner[2] == -1 && run.partner[5] == 1, "the partners");
+
+	/* Blocks 0, 1, 2; block 2 hangs below block 0, as block 1 does. */
+	facts[2].clock = (struct clock){100, 3};
+	facts[4].clock = (struct clock){2, 4};
+	settle_clocks(&run);
+	ok(!run.stamped && ahead(&run, 0) == -2 && ahead(&run, 3) == 98 && ahead(&run, 4) == 0,
+	   "without the stamping clock the reference is the median");
+	ok(run.skew.offset == 98 && run.skew.bound == 7 && run.skewed == 1,
+	   "the furthest from the median; the bounds add up");
+	ok(run.slack == 105, "what the furthest may be ahead of the reference");
+	facts[2].stamper = facts[3].stamper = 1;
+	run.skew = (struct clock){0, 0};
+	run.slack = 0;
+	settle_clocks(&run);
+	ok(run.stamped && ahead(&run, 0) == -100 && run.clocks[2].bound == 7 &&
+		   run.clocks[1].bound == 0,
+	   "the clock that stamped the start is the reference");
+	ok(run.skew.offset == 98 && run.skewed == 1, "the skew is from the median all the same");
+	ok(corrected_time(&run) == 8 + 100 - 3, "the corrected time is by the stamping clock");
+	run.size = 4;
+	facts[2].stamper = 0;
+	facts[2].clock = (struct clock){-100, 3};
+	run.skew = (struct clock){0, 0};
+	settle_clocks(&run);
+	ok(run.skewed == 0 && run.skew.offset == 100, "of two, the lower one is the median");
 	run.size = 6;
 
 	for (int i = 0; i < 6; i++)
-		records[i] = (struct record){.entered = 10 + i, .replied = 20};
+		stamps[i] = (struct stamps){.start = 10, .entered = 10 + i, .replied = 20};
 	run.start = 10;
-	ok(too_early(&run) == -1, "no stamp is before the start");
-	run.start = 11;
-	ok(too_early(&run) == 0, "rank 0 entered main before the start");
-	run.start = 10;
-	run.clocks = clocks;
-	ok(too_early(&run) == 2, "so it did by the corrected clock");
-	records[4].entered = 11;
-	clocks[1] = (struct clock){5, 3};
-	clocks[2] = (struct clock){5, 4};
-	ok(too_early(&run) == -1, "but not beyond what the clocks' bound allows");
 	run.clocks = NULL;
-	records[4].replied = 9;
-	records[2].replied = 0;
-	ok(too_early(&run) == 4, "an originator's reply is before the start");
-
+	ok(doubtful(&run) == -1, "no stamp is before the start");
+	stamps[3].start = 11;
+	ok(doubtful(&run) == 3, "rank 3 was told another start");
+	stamps[3].start = 10;
+	stamps[0].entered = 9;
+	ok(doubtful(&run) == 0, "rank 0 entered main before the start");
+	stamps[0].entered = 10;
+	struct clock clocks[3] = {{0, 0}, {5, 2}, {5, 1}};
 	run.clocks = clocks;
-	clocks[0] = (struct clock){0, 0};
-	clocks[1] = (struct clock){-3 * ms, 3 * ms};
-	clocks[2] = (struct clock){2 * ms, 2 * ms - 1};
-	ok(furthest_clock(&run, 1) == 2, "a clock off by more than its bound");
-	ok(furthest_clock(&run, 0) == 1, "the clock that is furthest off, behind");
-	clocks[1].bound = 1;
-	ok(furthest_clock(&run, 1) == 1, "the furthest of two");
-	clocks[1] = clocks[2] = (struct clock){1 * ms, 1 * ms};
-	ok(furthest_clock(&run, 1) == -1 && furthest_clock(&run, 0) == 1, "none beyond its bound");
+	run.slack = 0;
+	ok(doubtful(&run) == 2, "so did rank 2 by the corrected clock");
+	clocks[1].bound = 3;
+	ok(doubtful(&run) == -1, "but not beyond what the clocks' bound allows");
+	clocks[1].bound = 0;
+	run.slack = 3;
+	ok(doubtful(&run) == -1, "nor by every clock");
+	run.clocks = NULL;
+	stamps[4].replied = 9;
+	stamps[2].replied = 0;
+	ok(doubtful(&run) == 4, "an originator's reply is before the start");
 
 	/* Blocks a, b, c of two ranks; b's clock is 100 ahead, c's 50 behind. c exchanges
 	 * with a; b's rank 3 is late, and rank 1 waits for it. */
-	struct record stamps[6] = {{1000, 2000, 2500, 'a', 900}, {1010, 2000, 3300, 'a', 900},
-				   {1100, 2100, 0, 'b', 900},    {1120, 2900, 0, 'b', 900},
-				   {950, 2150, 2600, 'c', 900},  {960, 1970, 3300, 'c', 900}};
-	int64_t repeats[6] = {7, 8, 0, 0, 9, 4};
+	struct stamps whole_stamps[6] = {{900, 1000, 2000, 2500}, {900, 1010, 2000, 3300},
+					 {900, 1100, 2100, 0},    {900, 1120, 2900, 0},
+					 {900, 950, 2150, 2600},  {900, 960, 1970, 3300}};
 	struct clock known[3] = {{0, 0}, {100, 1}, {-50, 2}};
-	char hosts[] = "first\0second\0n3";
-	struct run whole = {900, 6, 2, stamps, 2400, 1, known, repeats, hosts};
+	struct run whole = {.start = 900, .size = 6, .n = 2, .stamps = whole_stamps};
 	struct summary columns[COLUMNS];
 	int64_t excess;
+	int outstander;
+	find_result(&whole);
+	whole.clocks = known;
+	whole.facts = facts;
+	for (int i = 0; i < 6; i++)
+		facts[i].repeat = (int64_t[]){7, 8, 0, 0, 9, 4}[i];
 	for (enum column column = LAUNCH; column < COLUMNS; column++)
 		columns[column] = summarise(&whole, column);
 	is_summary(columns + LAUNCH, 100, 105, 120, 3);
@@ -202,25 +247,24 @@ int main(void)
 	is_summary(columns + REPEAT, 4, 7, 9, 4);
 	is_summary(columns + COMPLETED, 1600, 2050, 2400, 1);
 	ok(value(&whole, WIREUP, 1) == 500, "a partner's late MPI_Init is not the wireup's");
-	int outstander;
 	ok(outstanding(&whole, columns, &outstander, &excess) == INIT && outstander == 3 &&
 		   excess == 780,
 	   "the init stands out");
 	for (int i = 0; i < 6; i++)
-		stamps[i].initialised = 3000 + known[i / 2].offset;
+		whole_stamps[i].initialised = 3000 + known[i / 2].offset;
 	columns[INIT] = summarise(&whole, INIT);
-	stamps[0].entered = 1900;
-	stamps[0].replied = 3100;
-	stamps[4].replied = 3150 - 50;
+	whole_stamps[0].entered = 1900;
+	whole_stamps[0].replied = 3100;
+	whole_stamps[4].replied = 3150 - 50;
 	columns[LAUNCH] = summarise(&whole, LAUNCH);
 	ok(outstanding(&whole, columns, &outstander, &excess) == LAUNCH && outstander == 0 &&
 		   excess == 900,
 	   "who waits for a late one does not stand out");
 	/* Rank 1's exchange takes 900; rank 5 of the last block, whose partner it is, waits. */
-	stamps[1].replied = 3900;
-	stamps[5].replied = 3950 - 50;
+	whole_stamps[1].replied = 3900;
+	whole_stamps[5].replied = 3950 - 50;
 	columns[WIREUP] = summarise(&whole, WIREUP);
-	stamps[0].entered = 1000;
+	whole_stamps[0].entered = 1000;
 	columns[LAUNCH] = summarise(&whole, LAUNCH);
 	ok(columns[WIREUP].max == 950 && columns[WIREUP].slowest == 5,
 	   "the wireup of the last of three blocks has block 0's in it");
@@ -236,15 +280,23 @@ int main(void)
 	   "block 7's clock is the sum down the tree, 4, 6, 7, and so is the bound");
 	ok(tree[5].offset == 0x110000 && tree[0].offset == 0, "so is block 5's, and 0 is 0's");
 
-	is_misplaced("aaabbbccc", 3, 0, 0, 0);
-	is_misplaced("cba", 1, 0, 0, 0);
-	is_misplaced("aaaa", 4, 0, 0, 0);
-	is_misplaced("abab", 2, 1, 0, 1);
-	is_misplaced("aabbcb", 2, 1, 4, 5);
-	is_misplaced("aabbcccc", 2, 2, 4, 6);
-	is_misplaced("aabbaabb", 2, 2, 0, 4);
-	is_misplaced("abcb", 1, 2, 1, 3);
-	is_misplaced("aaaaaaaa", 2, 2, 0, 2);
+	is_misplaced("aaabbbccc", "aaabbbccc", 3, '-', 0, 0);
+	is_misplaced("cba", "aaa", 1, '-', 0, 0);
+	is_misplaced("aaaa", "abcd", 4, '-', 0, 0);
+	is_misplaced("abab", "abab", 2, 't', 0, 1);
+	is_misplaced("aabbcb", "aaaaaa", 2, 't', 4, 5);
+	is_misplaced("aabbcccc", "aabbcccc", 2, 'n', 4, 6);
+	is_misplaced("aabbaabb", "aabbaabb", 2, 'n', 0, 4);
+	is_misplaced("abcb", "abcb", 1, 'n', 1, 3);
+	is_misplaced("aaaaaaaa", "aaaaaaaa", 2, 'n', 0, 2);
+	/* Containers, and kernels or names that are not known. */
+	is_misplaced("aaaabbbb", "abcdefgh", 2, 'k', 0, 2);
+	is_misplaced("aaaa", "abac", 1, 'n', 0, 2);
+	is_misplaced("--bb", "aabb", 2, '-', 0, 0);
+	is_misplaced("--bb", "aaaa", 2, 'n', 0, 2);
+	is_misplaced("a-bb", "aabb", 2, '-', 0, 0);
+	is_misplaced("a-bb", "acbb", 2, 't', 0, 1);
+	is_misplaced("a--b", "a--b", 1, '-', 0, 0);
 
 	printf("1..%d\n", count);
 	return failed != 0;

@@ -8,6 +8,7 @@
 #include "../../ziaprobe.c"
 #undef main
 
+#include <stdlib.h>
 #include <sys/resource.h>
 
 static double seconds(void)
@@ -25,41 +26,36 @@ static double peak(void) /* bytes, the most that were resident so far */
 
 int main(int argc, char **argv)
 {
-	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n, pair[2];
+	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n, rank;
 	struct run run = {.start = 1000000000, .size = size, .n = n};
 	double before = peak(), begun, analysed, resident;
 	struct summary columns[COLUMNS];
-	size_t length = 0;
 	unsigned seed = 1;
 
 	if (size == 0)
 		return 2;
-	run.records = memory(NULL, size, sizeof *run.records);
-	run.repeats = memory(NULL, size, sizeof *run.repeats);
-	run.clocks = memory(NULL, size / n, sizeof *run.clocks);
-	run.hosts = memory(NULL, size / n, sizeof "nid0000000");
+	run.stamps = memory(size, sizeof *run.stamps);
+	run.facts = memory(size, sizeof *run.facts);
 	for (int i = 0; i < size; i++) {
 		int64_t noise = seed = seed * 1664525 + 1013904223;
 		int64_t more = seed = seed * 1664525 + 1013904223;
-		uint64_t node = (uint64_t)(i / n) * 0x9e3779b97f4a7c15; /* in no order */
+		uint64_t node = (uint64_t)(i / n + 1) * 0x9e3779b97f4a7c15; /* in no order */
 
-		run.records[i] = (struct record){2000000000 + noise, 8000000000 + more,
-						 13000000000 + noise, node, run.start};
-		run.repeats[i] = noise / 1000;
-		if (i % n == 0) {
-			run.clocks[i / n] = (struct clock){noise / 1000000, 1};
-			length += (size_t)sprintf(run.hosts + length, "nid%07d", i / n) + 1;
-		}
+		run.stamps[i] = (struct stamps){run.start, 2000000000 + noise, 8000000000 + more,
+						13000000000 + noise};
+		run.facts[i] = (struct facts){{0, 1}, noise / 1000, node, node, 0, ""};
+		snprintf(run.facts[i].host, sizeof run.facts[i].host, "nid%07d", i / n);
+		if (i % n == 0)
+			run.facts[i].clock.offset = noise / 1000000;
 	}
 	begun = seconds();
-	run.slowest = latest_reply(&run);
-	run.time = run.records[run.slowest].replied - run.start;
-	if (other_start(&run) >= 0 || too_early(&run) >= 0 || misplaced(&run, pair))
+	find_result(&run);
+	settle_clocks(&run);
+	if (doubtful(&run) >= 0 || check_places(&run) != 0)
 		return 1;
 	for (enum column column = LAUNCH; column < COLUMNS; column++)
 		columns[column] = summarise(&run, column);
-	outstanding(&run, columns, pair, &columns[0].min);
-	furthest_clock(&run, 0);
+	outstanding(&run, columns, &rank, &columns[0].min);
 	analysed = seconds();
 	resident = peak();
 	if (write_ranks(&run, "/dev/null"))

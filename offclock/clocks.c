@@ -1,0 +1,214 @@
+/*
+ * clocks.c - what the clocks of the nodes differ by, and whose is right
+ *
+ * The first ranks of the blocks form a binomial tree in which block i hangs below block
+ * i & (i - 1): all are compared in as many rounds as the number of blocks has binary digits.
+ *
+ * A time is right by the clock that stamped the start, where that is one of these. Which clock
+ * is wrong is judged against the median, whoever is rank 0 and wherever the start was stamped.
+ */
+#include "run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CLOCK_ROUNDS = 10 }; /* round trips to compare two clocks; the shortest counts */
+
+/* Receives what RANK sends. For the FIRST it waits without taking a core from those at work. */
+static int64_t receive(int rank, int first)
+{
+	MPI_Request request;
+	int64_t there;
+
+	MPI_Irecv(&there, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD, &request);
+	if (first)
+		await(&request);
+	else
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	return there;
+}
+
+/* Takes part as the first rank of BLOCK, one of BLOCKS of N ranks: answers the blocks below with
+ * its clock, then asks for that of its parent. Returns its own less the parent's, no difference
+ * for block 0, which has none. */
+struct clock compare_clocks(int block, int blocks, int n)
+{
+	struct clock best = {0, block ? INT64_MAX / 256 : 0}; /* the tree sums up to 62 of them */
+	int subtree = block ? block & -block : blocks;
+	int parent = (block & (block - 1)) * n;
+
+	for (int64_t step = 1; step < subtree && block + step < blocks; step *= 2)
+		for (int i = 0; i < CLOCK_ROUNDS; i++) {
+			int child = (block + (int)step) * n;
+			int64_t here;
+
+			receive(child, i == 0);
+			here = now();
+			MPI_Send(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD);
+		}
+	for (int i = 0; block > 0 && i < CLOCK_ROUNDS; i++) {
+		int64_t before = now(), there, trip;
+
+		MPI_Send(&before, 1, MPI_INT64_T, parent, 0, MPI_COMM_WORLD);
+		there = receive(parent, i == 0);
+		trip = now() - before;
+		if (trip >= 0 && trip / 2 + 1 < best.bound)
+			best = (struct clock){before + trip / 2 - there, trip / 2 + 1};
+	}
+	return best;
+}
+
+/* Turns each of CLOCKS, less its parent's, into one less block 0's. */
+static void sum_clocks(struct clock *clocks, int blocks)
+{
+	for (int i = 1; i < blocks; i++) {
+		clocks[i].offset += clocks[i & (i - 1)].offset;
+		clocks[i].bound += clocks[i & (i - 1)].bound;
+	}
+}
+
+/* A less B, of which both are less the same third. */
+static struct clock less(const struct clock *a, const struct clock *b)
+{
+	if (a == b)
+		return (struct clock){0, 0};
+	return (struct clock){a->offset - b->offset, a->bound + b->bound};
+}
+
+/* The block whose clock is the median, of an even number the lower one in the middle. */
+static int median_clock(const struct clock *clocks, int blocks)
+{
+	int64_t *offsets = memory(blocks, sizeof *offsets);
+	int block = 0;
+
+	for (int i = 0; i < blocks; i++)
+		offsets[i] = clocks[i].offset;
+	qsort(offsets, (size_t)blocks, sizeof *offsets, compare_ns);
+	while (clocks[block].offset != offsets[(blocks - 1) / 2])
+		block++;
+	free(offsets);
+	return block;
+}
+
+/* On rank 0, from the facts: fills in the clocks and the skew. */
+void settle_clocks(struct run *run)
+{
+	int blocks = run->size / run->n, stamper = -1, median;
+	struct clock *clocks = memory(blocks, sizeof *clocks);
+
+	for (int i = 0; i < blocks; i++) {
+		clocks[i] = run->facts[i * run->n].clock;
+		if (stamper < 0 && run->facts[i * run->n].stamper)
+			stamper = i;
+	}
+	sum_clocks(clocks, blocks);
+	median = median_clock(clocks, blocks);
+	run->stamped = stamper >= 0;
+	run->skewed = median;
+	run->clocks = memory(blocks, sizeof *run->clocks);
+	for (int i = 0; i < blocks; i++) {
+		struct clock skew = less(clocks + i, clocks + median);
+
+		run->clocks[i] = skew;
+		if (run->stamped)
+			run->clocks[i] = less(clocks + i, clocks + stamper);
+		else if (skew.offset + skew.bound > run->slack)
+			run->slack = skew.offset + skew.bound;
+		if (llabs(skew.offset) > llabs(run->skew.offset)) {
+			run->skew = skew;
+			run->skewed = i;
+		}
+	}
+	free(clocks);
+}
+
+/* What the stamps of RANK are ahead of the reference; 0 while the clocks are not known. */
+int64_t ahead(const struct run *run, int rank)
+{
+	return run->clocks ? run->clocks[rank / run->n].offset : 0;
+}
+
+/* The time by the reference. */
+int64_t corrected_time(const struct run *run)
+{
+	int64_t latest = INT64_MIN;
+
+	for (int rank = 0; rank < run->size; rank++) {
+		int64_t replied = run->stamps[rank].replied - ahead(run, rank);
+
+		if (run->partner[rank] >= 0 && replied > latest)
+			latest = replied;
+	}
+	return latest - run->start;
+}
+
+/* By how much RANK has for certain a stamp from before the start, as far as the clocks are known:
+ * by the clock that stamped the start, or where that is not known by every one; <= 0 if not. */
+static int64_t too_early(const struct run *run, int rank)
+{
+	int64_t first = run->stamps[rank].entered;
+
+	if (run->partner[rank] >= 0 && run->stamps[rank].replied < first)
+		first = run->stamps[rank].replied;
+	if (run->clocks)
+		first += run->clocks[rank / run->n].bound + run->slack;
+	return run->start - (first - ahead(run, rank));
+}
+
+/* The first rank by which the start cannot be right: it was told another than rank 0, or began
+ * before it. -1 if there is none. */
+int doubtful(const struct run *run)
+{
+	for (int rank = 0; rank < run->size; rank++)
+		if (run->stamps[rank].start != run->start || too_early(run, rank) > 0)
+			return rank;
+	return -1;
+}
+
+/* Says so if the start cannot be right. Returns the exit status. */
+int check_start(const struct run *run)
+{
+	int rank = doubtful(run);
+
+	if (rank < 0)
+		return 0;
+	if (run->stamps[rank].start != run->start)
+		say("error",
+		    "ranks 0 and %d were told different starts; expand SEC and USEC once, before "
+		    "the launcher starts the ranks",
+		    rank);
+	else
+		say("error",
+		    "rank %d on %s began %.6f s before the start; check SEC USEC, and the clocks "
+		    "of %s and of the node that stamped the start",
+		    rank, run->facts[rank].host, (double)too_early(run, rank) / 1e9,
+		    run->facts[rank].host);
+	return 1;
+}
+
+/* Warns where a clock is off by more than its bound, 1 ms and 1 % of the time. Of two blocks
+ * neither can be blamed. */
+void check_clocks(const struct run *run)
+{
+	int64_t off = llabs(run->skew.offset);
+	double skew = (double)off / 1e6, bound = (double)run->skew.bound / 1e6;
+	char then[100] =
+		"there is no corrected time, as the clock that stamped the start is not known";
+	const char *advice = "synchronise the clocks and run again";
+
+	if (off <= run->skew.bound || off <= 1000000 || off <= run->time / 100)
+		return;
+	if (run->stamped)
+		snprintf(then, sizeof then,
+			 "by the clock that stamped the start the time is %.2f ms",
+			 (double)corrected_time(run) / 1e6);
+	if (run->size == 2 * run->n)
+		say("warning", "the clocks of %s and %s differ by %.3f ms (within %.3f ms); %s; %s",
+		    run->facts[0].host, run->facts[run->n].host, skew, bound, then, advice);
+	else
+		say("warning",
+		    "the clock of %s is %.3f ms %s the median of all nodes' (within %.3f ms); %s; "
+		    "%s",
+		    run->facts[run->skewed * run->n].host, skew,
+		    run->skew.offset > 0 ? "ahead of" : "behind", bound, then, advice);
+}

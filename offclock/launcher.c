@@ -1,0 +1,89 @@
+/*
+ * launcher.c - what the launcher says of this process, in its environment
+ *
+ * Where the launcher started several processes but each is a world of its own, launcher and
+ * executable belong to different MPI libraries. Only worlds of one are asked: the variables of
+ * an outer job linger, and must not cost a larger world its number.
+ */
+#include "run.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How many processes the launcher started, and which this is; srun's last. */
+static const char *const names[][2] = {
+	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+	{"PMI_SIZE", "PMI_RANK"},
+	{"", "PMIX_RANK"},
+	{"", "PMI_ID"},
+	{"", "ALPS_APP_PE"},
+	{"", "PALS_RANKID"},
+	{"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
+	{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+};
+enum { SIZE, RANK, NAMES = sizeof names / sizeof *names };
+
+/* The environment's NAME as a number, -1 if it is none. */
+static int variable(const char *name)
+{
+	const char *text = getenv(name);
+
+	if (!text || !*text || text[strspn(text, "0123456789")] || strlen(text) > 9)
+		return -1;
+	return atoi(text);
+}
+
+/* This process's rank as the launcher says, -1 if it does not. */
+int launched_rank(void)
+{
+	int rank = -1;
+
+	for (int i = 0; i < NAMES && rank < 0; i++)
+		rank = variable(names[i][RANK]);
+	return rank;
+}
+
+/* How many of names count: not srun's, where they are an outer job's and disagree with PMI's. */
+static int current(void)
+{
+	int pmix = variable("PMIX_RANK"), pmi = variable("PMI_RANK"),
+	    srun = variable("SLURM_PROCID");
+
+	return (pmix < 0 && pmi < 0) || srun == pmix || srun == pmi ? NAMES : NAMES - 1;
+}
+
+/* In a world of one: whether the launcher started more. Rank 0 says so; where only ranks are known
+ * it cannot know, and rank 1 does. */
+int mismatched(void)
+{
+	int size = 0, rank = 0, speaker = 0;
+	char several[16] = "several";
+
+	if (variable("OMPI_COMM_WORLD_SIZE") == 1 || variable("PMI_SIZE") == 1)
+		return 0;
+	for (int i = 0; i < current() && size <= 1; i++) {
+		size = variable(names[i][SIZE]);
+		rank = variable(names[i][RANK]);
+	}
+	if (size > 1) {
+		snprintf(several, sizeof several, "%d", size);
+	} else {
+		for (int i = rank = 0; i < current() && rank <= 0; i++)
+			rank = variable(names[i][RANK]);
+		speaker = 1;
+		if (rank <= 0)
+			return 0;
+	}
+	if (rank <= speaker)
+		say("error",
+		    "the launcher started %s processes but MPI sees 1: launcher and executable "
+		    "belong to different MPI libraries; use the mpirun of the MPI that built "
+		    "ziaprobe, or another srun --mpi=TYPE",
+		    several);
+	else
+		poll(NULL, 0, 1000); /* who leaves first may have the launcher end all */
+	return 1;
+}
