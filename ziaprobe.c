@@ -21,7 +21,8 @@
  *
  * On the clock, from the start to the stamp: launch, reading the arguments,
  * MPI_Init, the exchange; with -t also arming the timer. No other message, no
- * allocation, no look-up. All of it is in this file, down to the mark in main.
+ * allocation, no look-up. All of it is in this file, down to the mark in main,
+ * but for one reading of the clock inside MPI_Init (offclock/fence.c).
  *
  * Off the clock, in offclock/, once the stamps of all are at rank 0 and the
  * result is printed: was the time measured the one specified? Are the blocks on
@@ -319,7 +320,7 @@ int main(int argc, char **argv)
 {
 	static struct run run;
 	struct stamps mine = {.entered = now()};
-	struct facts facts = {.repeat = 0};
+	struct facts facts = {.setup = NONE};
 	const char *wrong = parse(argc, argv);
 	int printed = 0, status = 0;
 
@@ -361,6 +362,8 @@ int main(int argc, char **argv)
 	if (await_word(printed))
 		waiting.what = AFTERWARDS;
 	waiting.since = now();
+	if (fence_entered && fence_entered < mine.initialised)
+		facts.setup = fence_entered - mine.entered;
 	if (options.verbose || options.csv || options.ranks)
 		facts.repeat = repeat(world.rank, run.size, run.n);
 	collect(&run, &facts);

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* The column's value for RANK by the reference clock; NONE on a responder, where it is of the
- * exchange. */
+/* The column's value for RANK by the reference clock; NONE if it is not known, or of the exchange
+ * on a responder. */
 int64_t value(const struct run *run, enum column column, int rank)
 {
 	const struct stamps *mine = run->stamps + rank, *peers;
@@ -15,6 +15,8 @@ int64_t value(const struct run *run, enum column column, int rank)
 
 	if (column == LAUNCH)
 		return mine->entered - ahead(run, rank) - run->start;
+	if (column == SETUP)
+		return run->facts[rank].setup;
 	if (column == INIT)
 		return mine->initialised - mine->entered;
 	if (column == READY)
@@ -35,7 +37,7 @@ int64_t value(const struct run *run, enum column column, int rank)
 /* The column over all ranks. */
 struct summary summarise(const struct run *run, enum column column)
 {
-	struct summary summary = {.max = INT64_MIN};
+	struct summary summary = {NONE, NONE, NONE, NONE, 0};
 	int64_t *values = memory(run->size, sizeof *values);
 	int count = 0;
 
@@ -50,39 +52,38 @@ struct summary summarise(const struct run *run, enum column column)
 			summary.slowest = rank;
 		}
 	}
-	qsort(values, (size_t)count, sizeof *values, compare_ns);
-	summary.min = values[0];
-	summary.quarter = values[(count - 1) / 4];
-	summary.median = values[(count - 1) / 2] / 2 + values[count / 2] / 2;
+	if (count > 0) {
+		qsort(values, (size_t)count, sizeof *values, compare_ns);
+		summary.min = values[0];
+		summary.quarter = values[(count - 1) / 4];
+		summary.median = values[(count - 1) / 2] / 2 + values[count / 2] / 2;
+	}
 	free(values);
 	return summary;
 }
 
-/* The phase whose slowest rank is furthest above the fastest quarter: LAUNCH, INIT or WIREUP;
- * *RANK is that rank, *EXCESS by how much. A rank that waits in MPI_Init for a late one does not
- * stand out: it must also be late to leave. An exchange is compared with the repeated one too,
- * as there may be but one pair. */
+/* The phase whose slowest rank is furthest above the fastest quarter: LAUNCH, SETUP, INIT or
+ * WIREUP; *RANK is that rank, *EXCESS by how much. A rank that waits in MPI_Init for a late one
+ * does not stand out for its init: it must also be late to leave. An exchange is compared with
+ * the repeated one too, as there may be but one pair. */
 enum column outstanding(const struct run *run, const struct summary *columns, int *rank,
 			int64_t *excess)
 {
 	struct summary ready = summarise(run, READY), exchange = summarise(run, EXCHANGE);
-	int64_t init = columns[INIT].max - columns[INIT].quarter;
 	int64_t late = value(run, READY, columns[INIT].slowest) - ready.quarter;
 	int64_t repeat = columns[REPEAT].median;
-	int64_t wireup = exchange.max - (repeat < exchange.quarter ? repeat : exchange.quarter);
-	enum column phase = LAUNCH;
+	int64_t excesses[COLUMNS];
+	enum column most = LAUNCH;
 
-	*excess = columns[LAUNCH].max - columns[LAUNCH].quarter;
-	*rank = columns[LAUNCH].slowest;
-	if (init > *excess && late > *excess) {
-		phase = INIT;
-		*excess = late < init ? late : init;
-		*rank = columns[INIT].slowest;
-	}
-	if (wireup > *excess) {
-		phase = WIREUP;
-		*excess = wireup;
-		*rank = exchange.slowest;
-	}
-	return phase;
+	for (enum column column = LAUNCH; column <= INIT; column++)
+		excesses[column] = columns[column].max - columns[column].quarter;
+	if (excesses[INIT] > late)
+		excesses[INIT] = late;
+	excesses[WIREUP] = exchange.max - (repeat < exchange.quarter ? repeat : exchange.quarter);
+	for (enum column column = SETUP; column <= WIREUP; column++)
+		if (excesses[column] > excesses[most])
+			most = column;
+	*rank = most == WIREUP ? exchange.slowest : columns[most].slowest;
+	*excess = excesses[most];
+	return most;
 }

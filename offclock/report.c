@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static const char *const column_names[] = {"launch", "init", "wireup", "repeat", "completed"};
+static const char *const column_names[] = {"launch", "setup",  "init",
+					   "wireup", "repeat", "completed"};
 
 static double ms(int64_t ns)
 {
@@ -40,6 +41,10 @@ static void print_phases(const struct run *run, const struct summary *columns)
 	for (enum column column = LAUNCH; column < COLUMNS; column++) {
 		const struct summary *c = columns + column;
 
+		if (c->max == NONE) {
+			fprintf(stderr, "%s\n", column_names[column]);
+			continue;
+		}
 		fprintf(stderr, "%-10s %11.3f %11.3f %11.3f  ", column_names[column], ms(c->min),
 			ms(c->median), ms(c->max));
 		print_rank(run, column, c->slowest);
@@ -92,6 +97,14 @@ static int close_file(FILE *file, const char *path)
 	return failed;
 }
 
+/* Writes a cell, empty for NONE. */
+static void put_ms(FILE *file, int64_t ns)
+{
+	fputc(',', file);
+	if (ns != NONE)
+		fprintf(file, "%.6f", ms(ns));
+}
+
 /* Appends the run's row to the file at PATH, after a header if it is empty. Returns the exit
  * status. */
 int write_csv(const struct run *run, const struct summary *columns, int valid, const char *path)
@@ -106,7 +119,7 @@ int write_csv(const struct run *run, const struct summary *columns, int valid, c
 	if (before.st_size == 0)
 		fprintf(file,
 			"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,"
-			"launch_max_ms,init_max_ms,wireup_max_ms,repeat_max_ms,skew_max_ms,"
+			"launch_max_ms,setup_max_ms,init_max_ms,wireup_max_ms,repeat_max_ms,skew_max_ms,"
 			"skew_bound_ms,valid\n");
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	fprintf(file, "%s.%06dZ,%d,%d,%d,%.6f,", started, (int)(run->start / 1000 % 1000000),
@@ -115,7 +128,7 @@ int write_csv(const struct run *run, const struct summary *columns, int valid, c
 		fprintf(file, "%.6f", ms(corrected_time(run)));
 	fprintf(file, ",%d,%s", run->slowest, run->facts[run->slowest].host);
 	for (enum column column = LAUNCH; column < COMPLETED; column++)
-		fprintf(file, ",%.6f", ms(columns[column].max));
+		put_ms(file, columns[column].max);
 	fprintf(file, ",%.6f,%.6f,%d\n", ms(llabs(run->skew.offset)), ms(run->skew.bound), valid);
 	return close_file(file, path);
 }
@@ -133,11 +146,8 @@ int write_ranks(const struct run *run, const char *path)
 	fprintf(file, ",clock_offset_ms\n");
 	for (int rank = 0; rank < run->size; rank++) {
 		fprintf(file, "%d,%d,%s", rank, rank / run->n + 1, run->facts[rank].host);
-		for (enum column column = LAUNCH; column < COLUMNS; column++) {
-			int64_t ns = value(run, column, rank);
-
-			fprintf(file, ns == NONE ? "," : ",%.6f", ms(ns));
-		}
+		for (enum column column = LAUNCH; column < COLUMNS; column++)
+			put_ms(file, value(run, column, rank));
 		fprintf(file, ",%.6f\n", ms(ahead(run, rank)));
 	}
 	return close_file(file, path);

@@ -26,6 +26,7 @@ struct clock {
 /* What rank 0 wants to know besides; the second gather, off the clock, brings it. */
 struct facts {
 	struct clock clock; /* of a block's first rank, less its parent's in the tree */
+	int64_t setup; /* main entered until the first fence in MPI_Init, NONE if not seen */
 	int64_t repeat; /* the round trip of the repeated exchange; 0 on a responder */
 	uint64_t kernel, name; /* hashes of the boot id and the processor name; 0: unknown */
 	int64_t stamper; /* whether ziatest stamped the start on this node */
@@ -52,10 +53,10 @@ struct run {
 
 /* The columns of the reports, and two more to judge them by: READY, MPI_Init returned - start, and
  * EXCHANGE, which is WIREUP less the wait for a partner that has an exchange of its own first. */
-enum column { LAUNCH, INIT, WIREUP, REPEAT, COMPLETED, COLUMNS, READY = COLUMNS, EXCHANGE };
+enum column { LAUNCH, SETUP, INIT, WIREUP, REPEAT, COMPLETED, COLUMNS, READY = COLUMNS, EXCHANGE };
 #define NONE INT64_MIN /* the value of a rank that has none */
 
-/* A column over all ranks. */
+/* A column over all ranks; NONE throughout if none has a value. */
 struct summary {
 	int64_t min, quarter, median, max; /* a quarter of the ranks is up to quarter */
 	int slowest; /* the first rank that has max */
@@ -108,6 +109,9 @@ void check_clocks(const struct run *run);
 /* timeout.c: when time runs out, who waits for what */
 void arm_timeout(int64_t start, int seconds);
 void obey_timeout(void);
+
+/* fence.c: when this rank first waits for the others in MPI_Init */
+extern volatile int64_t fence_entered;
 
 /* launcher.c: what the launcher says of this process */
 int launched_rank(void);

@@ -64,9 +64,9 @@ ok 'no mount is left' cmp "$tmp/mounts" "$tmp/mounts.after"
 # As an ordinary user: root tries it as the first one with subordinate ids.
 name='as an ordinary user'
 if [ "$(id -u)" -eq 0 ]; then
+	cp tests/cluster "$tmp/for-user"
 	user=$(sed -n '1s/:.*//p' /etc/subuid)
 	if [ -n "$user" ]; then
-		cp tests/cluster "$tmp/for-user"
 		run runuser -u "$user" -- sh -c "cd / && $tmp/for-user 3 srun -N 3 -n 3 hostname"
 		is "$name" "$(sort "$tmp/out")$err$status" "${hosts}0"
 		run runuser -u "$user" -- sh -c "cd / && $tmp/for-user 1 sh -c 'exit 7'"

@@ -42,6 +42,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char output[1 << 18]; /* what the last vector printed */

@@ -165,7 +165,8 @@ export ASAN_OPTIONS=verify_asan_link_order=0 LSAN_OPTIONS=exitcode=0
 quick_build() {
 	mkdir -p "$tmp/$1" &&
 	cc ${SANITIZE-} -o "$tmp/$1/ziatest" ziatest.c &&
-	"mpicc.$1" ${SANITIZE-} -DPAD=4096 -o "$tmp/$1/ziaprobe" ziaprobe.c offclock/*.c
+	"mpicc.$1" ${SANITIZE-} -DPAD=4096 -o "$tmp/$1/ziaprobe" ziaprobe.c offclock/*.c \
+		-DFENCE -rdynamic -ldl
 }
 
 finish() {

@@ -23,7 +23,7 @@ chmod +x "$tmp/injured"
 # outliers FILE: of a file of ranks, "COLUMN RANK HOST" for what is more than 1 s above its
 # column's median, if it is so by the injected 2 s, within a fifth; otherwise the amount too
 outliers() {
-	for column in 4 5 6 7; do
+	for column in 4 5 6 7 8; do
 		sort -t , -n -k $column,$column "$1" | awk -F , -v c=$column '
 		$1 == "rank" { name = $c; next }
 		$c != "" { v[++n] = $c; rank[n] = $1; host[n] = $3 }
@@ -42,7 +42,7 @@ outliers() {
 # adds_up FILE: of every originator, launch, init, the wait for its partner's and wireup are
 # the time completed, by rank 0's clock
 adds_up() {
-	awk -F , 'NR > 1 { launch[$1] = $4; init[$1] = $5; wireup[$1] = $6; completed[$1] = $8; offset[$1] = $9 }
+	awk -F , 'NR > 1 { launch[$1] = $4; init[$1] = $6; wireup[$1] = $7; completed[$1] = $9; offset[$1] = $10 }
 	END {
 		for (r = 0; r < 8; r++) {
 			peer = (r + 2) % 8
@@ -63,7 +63,7 @@ time_is() {
 	printf '%s\n' "$2" | awk -F , -v file="$1" '{
 		while ((getline line <file) > 0) {
 			split(line, f, ",")
-			if (f[8] + 0 > time) { time = f[8] + 0; slowest = f[1]; host = f[3] }
+			if (f[9] + 0 > time) { time = f[9] + 0; slowest = f[1]; host = f[3] }
 		}
 		exit !(time == $5 + 0 && slowest == $7 && host == $8)
 	}'
@@ -92,6 +92,7 @@ pair    SHIM='1 Send sleep 2' ../ziatest -v 1 "srun --nodes 2 --ntasks 2 --ntask
 odd     SHIM='1 Send sleep 2' ../ziatest -v 1 "srun --nodes 3 --ntasks 3 --ntasks-per-node"
 quoted  ../ziatest --csv "a \"b's\" \$x.csv" --ranks " r" 2 "$srun"
 quotedm ../ziatest --csv "a \"b's\" \$x.csv" --ranks " r,m" 2 "$mpirun"
+setup   SHIM='n3 Setup sleep 2' ../ziatest -v --csv run.csv --ranks setup.csv 2 "$srun"
 init    SHIM='n3 Init sleep 2' ../ziatest -v --csv run.csv --ranks init.csv 2 "$srun"
 start   LATE=2 ../ziatest -v --csv run.csv --ranks start.csv 2 "$srun"
 answer  SHIM='3 Send sleep 2' ../ziatest -v --csv run.csv --ranks answer.csv 2 "$srun"
@@ -101,20 +102,26 @@ early   srun -n 8 --ntasks-per-node 2 ../ziaprobe $(date -d 'now + 1 hour' +'%s 
 nowhere ../ziatest --csv no/where.csv --ranks /dev/full 2 "$srun"
 END
 	cd "$dir" || exit 1
-	header='rank,node,host,launch_ms,init_ms,wireup_ms,repeat_ms,completed_ms,clock_offset_ms'
-	responder="[0-9],[24],n[24],$ms,$ms,,,,$ms"
-	originator="[0-9],[13],n[13],$ms,$ms,$ms,$ms,$ms,$ms"
+	times=" +$us $us $us  [0-7] on n[1-4]"
+	# What MPICH does before it waits for the others cannot be seen.
+	case $mpi in
+	openmpi) setup=$ms setup_times="$times" ;;
+	mpich) setup='' setup_times='' ;;
+	esac
+	header='rank,node,host,launch_ms,setup_ms,init_ms,wireup_ms,repeat_ms,completed_ms,clock_offset_ms'
+	responder="[0-9],[24],n[24],$ms,$setup,$ms,,,,$ms"
+	originator="[0-9],[13],n[13],$ms,$setup,$ms,$ms,$ms,$ms,$ms"
 	like "$mpi: a row for every rank" "$(cat plain.csv)" \
 		"$header(\|$originator){2}(\|$responder){2}(\|$originator){2}(\|$responder){2}"
 	is "$mpi: in the order of the ranks" "$(cut -d , -f 1-3 plain.csv | tr '\n' ' ')" \
 		'rank,node,host 0,1,n1 1,1,n1 2,2,n2 3,2,n2 4,3,n3 5,3,n3 6,4,n4 7,4,n4 '
 
-	head='started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,launch_max_ms,init_max_ms,wireup_max_ms,repeat_max_ms,skew_max_ms,skew_bound_ms,valid'
-	row="20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z,4,2,8,$ms,,[0145],n[1-4](,$ms){6}"
+	head='started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,launch_max_ms,setup_max_ms,init_max_ms,wireup_max_ms,repeat_max_ms,skew_max_ms,skew_bound_ms,valid'
+	row="20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z,4,2,8,$ms,,[0145],n[1-4],$ms,$setup(,$ms){5}"
 	like "$mpi: a row for every run, after one header, and which is valid" "$(cat run.csv)" \
-		"$head(\|$row,1){5}(\|$row,0){2}"
+		"$head(\|$row,1){6}(\|$row,0){2}"
 	row=2
-	for case in plain init start answer shift; do
+	for case in plain setup init start answer shift; do
 		ok "$mpi, $case: the phases add up" adds_up $case.csv
 		ok "$mpi, $case: the time is the ranks'" \
 			time_is $case.csv "$(sed -n ${row}p run.csv)"
@@ -125,20 +132,25 @@ END
 		".*T.*:.*:.*\.$(printf %06d "$stamp_us")Z,.*"
 
 	is "$mpi: nothing stands out by itself" "$(outliers plain.csv)" ''
+	case $mpi in
+	openmpi) late='setup 4 n3 setup 5 n3' ;;
+	mpich) late='' ;;	# which does not call it
+	esac
+	is "$mpi, n3 is 2 s late inside MPI_Init" "$(outliers setup.csv | paste -s -d ' ' -)" "$late"
 	is "$mpi, MPI_Init of n3 takes 2 s more" "$(outliers init.csv | paste -s -d ' ' -)" 'init 4 n3 init 5 n3'
 	is "$mpi, n3 starts 2 s late" "$(outliers start.csv | paste -s -d ' ' -)" 'launch 4 n3 launch 5 n3'
 	is "$mpi, the first answer of rank 3 takes 2 s more" "$(outliers answer.csv)" 'wireup 1 n1'
 	is "$mpi, n3's clock is 20 s ahead" "$(outliers shift.csv)" ''
-	ok "$mpi, n3's clock: the time has the 20 s" awk -F , 'NR == 6 { exit !($5 > 20000) }' run.csv
+	ok "$mpi, n3's clock: the time has the 20 s" awk -F , 'NR == 7 { exit !($5 > 20000) }' run.csv
 
 	# The listing.
-	row=" +$us $us $us  [0-7] on n[1-4]"
 	like "$mpi: the listing" "$(sed '1,3d' plain.out)" \
-		"\|[0-9.]* ms, 4 nodes x 2 = 8 ranks\|\|ms +min +median +max  slowest rank\|launch$row\|init$row\|wireup$row, with [2367] on n[24]\|repeat$row, with [2367] on n[24]\|completed$row\|\|stands out: (no rank|(launch|init|wireup) of rank [0-7] on n[1-4](, with [2367] on n[24])?, [0-9.]* ms more than elsewhere)\|clock skew: -?[0-9.]* ms on n[1-4], within [0-9.]* ms; corrected time not known, nor is the clock that stamped the start\|executable: [0-9]+ bytes\|MPI: (Open MPI v|MPICH Version: *)[0-9].*"
+		"\|[0-9.]* ms, 4 nodes x 2 = 8 ranks\|\|ms +min +median +max  slowest rank\|launch$times\|setup$setup_times\|init$times\|wireup$times, with [2367] on n[24]\|repeat$times, with [2367] on n[24]\|completed$times\|\|stands out: (no rank|(launch|setup|init|wireup) of rank [0-7] on n[1-4](, with [2367] on n[24])?, [0-9.]* ms more than elsewhere)\|clock skew: -?[0-9.]* ms on n[1-4], within [0-9.]* ms; corrected time not known, nor is the clock that stamped the start\|executable: [0-9]+ bytes\|MPI: (Open MPI v|MPICH Version: *)[0-9].*"
 	stands_out() {	# CASE PATTERN
 		like "$mpi, $1: what stands out" "$(grep '^stands out' "$1.out")" \
 			"stands out: $2, [12][0-9]{3}\.[0-9]{3} ms more than elsewhere"
 	}
+	[ $mpi = mpich ] || stands_out setup 'setup of rank [45] on n3'
 	stands_out init 'init of rank [45] on n3'
 	stands_out start 'launch of rank [45] on n3'
 	stands_out answer 'wireup of rank 1 on n1, with 3 on n2'

@@ -1,9 +1,10 @@
 /* Preloaded into ziaprobe: an injected fault. SHIM="WHERE CALL COMMAND": the rank or the
  * node WHERE (3, n2), when MPI_Init returns or its first other CALL begins (Send, Recv,
- * Gather, Igather, Finalize), runs the shell's COMMAND, whose $PPID it is, and waits for it.
+ * Gather, Igather, Finalize), or for a node in PMIx_Init (Setup), runs the shell's COMMAND, whose $PPID it is, and waits for it.
  * With $HELPER set, SIGALRM comes to a helper thread, as an MPI library's may be. */
 #define _GNU_SOURCE
 
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,11 +16,13 @@
 static void fault(const char *call)
 {
 	static int done;
-	char where[64], when[9], host[64], number[16];
+	char where[64], when[9], host[64], number[16] = "";
 	int rank, command;
 
-	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	snprintf(number, sizeof number, "%d", rank);
+	if (strcmp(call, "Setup") != 0) {
+		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		snprintf(number, sizeof number, "%d", rank);
+	}
 	gethostname(host, sizeof host);
 	if (sscanf(getenv("SHIM"), "%63s %8s %n", where, when, &command) != 2)
 		abort();
@@ -30,6 +33,16 @@ static void fault(const char *call)
 	unsetenv("LD_PRELOAD");
 	if (system(getenv("SHIM") + command) == -1)
 		abort();
+}
+
+int PMIx_Init(void *process, void *info, size_t count)
+{
+	int (*own)(void *, void *, size_t);
+	void *library = dlopen("libpmix.so.2", RTLD_LAZY | RTLD_NOLOAD);
+
+	*(void **)&own = dlsym(library ? library : RTLD_NEXT, "PMIx_Init");
+	fault("Setup");
+	return own(process, info, count);
 }
 
 static void *helper(void *unused)

@@ -246,6 +246,10 @@ int main(void)
 	is_summary(columns + WIREUP, 450, 500, 1330, 5);
 	is_summary(columns + REPEAT, 4, 7, 9, 4);
 	is_summary(columns + COMPLETED, 1600, 2050, 2400, 1);
+	for (int i = 0; i < 6; i++)
+		facts[i].setup = NONE;
+	columns[SETUP] = summarise(&whole, SETUP);
+	ok(columns[SETUP].max == NONE, "no setup is known");
 	ok(value(&whole, WIREUP, 1) == 500, "a partner's late MPI_Init is not the wireup's");
 	ok(outstanding(&whole, columns, &outstander, &excess) == INIT && outstander == 3 &&
 		   excess == 780,
@@ -271,6 +275,13 @@ int main(void)
 	ok(outstanding(&whole, columns, &outstander, &excess) == WIREUP && outstander == 1 &&
 		   excess == 893,
 	   "but does not stand out for it");
+
+	for (int i = 0; i < 6; i++)
+		facts[i].setup = i == 2 ? 2000 : 100 + i;
+	columns[SETUP] = summarise(&whole, SETUP);
+	ok(outstanding(&whole, columns, &outstander, &excess) == SETUP && outstander == 2 &&
+		   excess == 1899,
+	   "the setup stands out");
 
 	struct clock tree[8];
 	for (int i = 0; i < 8; i++)

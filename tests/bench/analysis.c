@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 
 		run.stamps[i] = (struct stamps){run.start, 2000000000 + noise, 8000000000 + more,
 						13000000000 + noise};
-		run.facts[i] = (struct facts){{0, 1}, noise / 1000, node, node, 0, ""};
+		run.facts[i] = (struct facts){{0, 1}, noise / 10, noise / 1000, node, node, 0, ""};
 		snprintf(run.facts[i].host, sizeof run.facts[i].host, "nid%07d", i / n);
 		if (i % n == 0)
 			run.facts[i].clock.offset = noise / 1000000;
