@@ -20,9 +20,9 @@
  * themselves. MPI_Gather then brings the stamps to rank 0, which reports.
  *
  * On the clock, from the start to the stamp: launch, reading the arguments,
- * MPI_Init, the exchange; with -t also arming the timer. No other message, no
- * allocation, no look-up. All of it is in this file, down to the mark in main,
- * but for one reading of the clock inside MPI_Init (offclock/fence.c).
+ * MPI_Init, the exchange. All of it is in this file, down to the mark in main,
+ * but for one clock reading and one symbol's look-up inside MPI_Init
+ * (offclock/fence.c) and, with -t, arming the timer (offclock/timeout.c).
  *
  * Off the clock, in offclock/, once the stamps of all are at rank 0 and the
  * result is printed: was the time measured the one specified? Are the blocks on
@@ -105,7 +105,7 @@ static const char *parse(int argc, char **argv)
 	static char wrong[200];
 	const char *numbers[3] = {NULL};
 	int64_t sec, usec, n;
-	int option, count = 0;
+	int option, count = 0, at = 1; /* the argument that is read */
 
 	opterr = 0; /* every rank would complain */
 	while ((option = getopt_long(argc, argv, "-vt:", names, NULL)) != -1) {
@@ -131,9 +131,10 @@ static const char *parse(int argc, char **argv)
 			break;
 		default:
 			snprintf(wrong, sizeof wrong,
-				 "unknown option, or its value is missing: '%s'", argv[optind - 1]);
+				 "unknown option, or its value is missing: '%s'", argv[at]);
 			return wrong;
 		}
+		at = optind;
 	}
 	if (count != 3 || optind < argc)
 		return "SEC, USEC and N are needed, and nothing else";
@@ -150,7 +151,7 @@ static const char *parse(int argc, char **argv)
 
 /* The pairing rule */
 
-/* Whether RANK sends first: the blocks of even index, and a block that is alone. */
+/* Whether RANK sends first: the blocks of even index. */
 static int originates(int rank, int n)
 {
 	return rank / n % 2 == 0;
@@ -172,12 +173,12 @@ static int wrapped(int rank, int size, int n)
 
 /* The exchange, on the clock */
 
-/* The originator's part: one byte to RESPONDER and one back. Returns the stamp of the reply. */
-static int64_t ask(int responder)
+/* The originator's part, as RANK: one byte to RESPONDER and one back. Returns the reply's stamp. */
+static int64_t ask(int rank, int responder)
 {
 	char byte = 0, echo;
 
-	if (responder == world.rank) { /* the only block */
+	if (responder == rank) { /* the only block */
 		MPI_Sendrecv(&byte, 1, MPI_BYTE, responder, 0, &echo, 1, MPI_BYTE, responder, 0,
 			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	} else {
@@ -210,7 +211,7 @@ static int64_t exchange(int rank, int size, int n)
 
 	if (originates(rank, n)) {
 		wait_for(REPLY, responder(rank, size, n));
-		replied = ask(responder(rank, size, n));
+		replied = ask(rank, responder(rank, size, n));
 	} else {
 		wait_for(MESSAGE, rank - n);
 		answer(rank - n);
@@ -237,7 +238,7 @@ static int64_t repeat(int rank, int size, int n)
 			answer(rank - n);
 		} else if (peer >= rank) {
 			begun = now();
-			replied = ask(peer);
+			replied = ask(rank, peer);
 		}
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -246,7 +247,7 @@ static int64_t repeat(int rank, int size, int n)
 			answer(wrapped(rank, size, n));
 		} else if (peer >= 0 && peer < rank) {
 			begun = now();
-			replied = ask(peer);
+			replied = ask(rank, peer);
 		}
 	}
 	return replied - begun;
@@ -298,13 +299,19 @@ static int print_result(const struct run *run)
 	return fprintf(stderr, "%s\nSlowest rank: %d\n", line, run->slowest) < 0;
 }
 
-/* Whether this world is not to be measured: WRONG, which parse() returned, or of another size. If
- * so says why, once a job, and returns the exit status, otherwise 0. */
+/* Whether the arguments, WRONG or NULL as parse() returned, and the world's size allow it. */
+static int measurable(const char *wrong)
+{
+	return !wrong && world.size % options.n == 0;
+}
+
+/* If this world is not to be measured, says why, once a job, and returns the exit status,
+ * otherwise 0. */
 static int refuse(const char *wrong)
 {
 	if (world.size == 1 && mismatched())
 		return 1;
-	if (!wrong && world.size % options.n == 0)
+	if (measurable(wrong))
 		return 0;
 	if (world.rank == 0 && wrong)
 		say("error", "%s\n%s", wrong, usage);
@@ -332,7 +339,7 @@ int main(int argc, char **argv)
 	waiting.since = mine.initialised = now();
 	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
-	if (!wrong && world.size % options.n == 0)
+	if (measurable(wrong))
 		mine.replied = exchange(world.rank, world.size, options.n);
 	/* Off the clock. */
 
@@ -354,7 +361,7 @@ int main(int argc, char **argv)
 	if (world.rank == 0) {
 		find_result(&run);
 		printed = doubtful(&run) < 0;
-		if (printed)
+		if (printed) /* else it waits until the clocks are known */
 			status = print_result(&run);
 	}
 
@@ -362,13 +369,13 @@ int main(int argc, char **argv)
 	if (await_word(printed))
 		waiting.what = AFTERWARDS;
 	waiting.since = now();
-	if (fence_entered && fence_entered < mine.initialised)
+	if (fence_entered && fence_entered < mine.initialised) /* there are later ones */
 		facts.setup = fence_entered - mine.entered;
 	if (options.verbose || options.csv || options.ranks)
 		facts.repeat = repeat(world.rank, run.size, run.n);
 	collect(&run, &facts);
 	if (world.rank == 0) {
-		if (!printed && doubtful(&run) < 0) /* by the clocks, now that they are known */
+		if (!printed && doubtful(&run) < 0)
 			status = print_result(&run);
 		status |= judge(&run, options.verbose, options.csv, options.ranks);
 	}

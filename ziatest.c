@@ -96,21 +96,27 @@ static int number(const char *name, const char *text)
 	return (int)n;
 }
 
+static int runnable(const char *path)
+{
+	struct stat file;
+
+	return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
+}
+
 /* The probe's path: ./ziaprobe, so that the printed line is the specification's,
  * else the one in this executable's directory. Static storage. */
 static char *find_probe(void)
 {
 	static char path[PATH_MAX] = "./ziaprobe";
-	struct stat st;
 	ssize_t length;
 
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0)
+	if (runnable(path))
 		return path;
 	length = readlink("/proc/self/exe", path, sizeof path - sizeof "ziaprobe");
 	if (length > 0) {
 		path[length] = '\0';
 		strcpy(strrchr(path, '/') + 1, "ziaprobe");
-		if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0)
+		if (runnable(path))
 			return path;
 	}
 	fail(1, "no executable ziaprobe here or beside ziatest; build it with 'make'");
@@ -197,11 +203,11 @@ int main(int argc, char **argv)
 	const char *launcher = "mpirun -npernode";
 	size_t length, first = 0, count = 5;
 	struct timespec start;
-	int option;
+	int option, verbose = 0, at = 1; /* the argument that is read */
 	FILE *out;
 
 	/* What follows the launcher: N, the probe, SEC, USEC, N and the options passed on,
-	 * of which an argument gives two words at most. */
+	 * --verbose once and two words of an argument at most. */
 	words = calloc(count + 2 * (size_t)argc, sizeof *words);
 	out = open_memstream(&line, &length);
 	if (!words || !out)
@@ -211,7 +217,9 @@ int main(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'v':
-			words[count++] = "--verbose";
+			if (!verbose)
+				words[count++] = "--verbose";
+			verbose = 1;
 			break;
 		case 'c':
 		case 'r':
@@ -232,13 +240,16 @@ int main(int argc, char **argv)
 			fputs(version, stdout);
 			return 0;
 		default:
-			fail(2, "unknown option, or its value is missing: '%s'", argv[optind - 1]);
+			fail(2, "unknown option, or its value is missing: '%s'", argv[at]);
 		}
+		at = optind;
 	}
 	if (argc - optind < 1)
 		fail(2, "N, the number of processes per node, is missing");
 	if (argc - optind > 2)
-		fail(2, "too many arguments at '%s'; quote the launcher and its options as one",
+		fail(2,
+		     "too many arguments at '%s'; options go before N, and the launcher with its "
+		     "options is one argument, in quotes",
 		     argv[optind + 2]);
 	snprintf(n, sizeof n, "%d", number("N", argv[optind]));
 	if (argc - optind == 2)

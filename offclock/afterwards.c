@@ -41,7 +41,7 @@ int judge(const struct run *run, int verbose, const char *csv, const char *ranks
 	struct summary columns[COLUMNS];
 	int status = check_start(run);
 
-	for (enum column column = LAUNCH; column < COLUMNS; column++)
+	for (enum column column = LAUNCH; (verbose || csv) && column < COLUMNS; column++)
 		columns[column] = summarise(run, column);
 	if (status == 0) {
 		if (verbose)

@@ -33,7 +33,7 @@ static int64_t receive(int rank, int first)
  * for block 0, which has none. */
 struct clock compare_clocks(int block, int blocks, int n)
 {
-	struct clock best = {0, block ? INT64_MAX / 256 : 0}; /* the tree sums up to 62 of them */
+	struct clock best = {0, block ? INT64_MAX / 256 : 0}; /* up to 31 add up, twice in less() */
 	int subtree = block ? block & -block : blocks;
 	int parent = (block & (block - 1)) * n;
 

@@ -2,8 +2,8 @@
  * fence.c - when this rank first waits for the others inside MPI_Init
  *
  * That wait is a call of the process manager's fence. As make builds it, the executable defines
- * and exports that function: it takes the clock once and calls the library's own. On the clock
- * are that reading, at each fence, and the first look-up, 4 to 7 us. The first fence counts.
+ * and exports that function, which takes the clock, the first time, and calls the library's own. On
+ * the clock are that reading and the first look-up, 4 to 7 us.
  *
  * Nothing is seen where the library's start-up protocol is built in (MPICH's) or bound directly,
  * nor without FENCE, which a static build and one by hand leave out: there is no other library

@@ -7,7 +7,6 @@
  */
 #include "run.h"
 
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -70,7 +70,7 @@ enum column outstanding(const struct run *run, const struct summary *columns, in
 			int64_t *excess)
 {
 	struct summary ready = summarise(run, READY), exchange = summarise(run, EXCHANGE);
-	int64_t late = value(run, READY, columns[INIT].slowest) - ready.quarter;
+	int64_t late = value(run, READY, columns[INIT].slowest) - ready.quarter; /* to leave it */
 	int64_t repeat = columns[REPEAT].median;
 	int64_t excesses[COLUMNS];
 	enum column most = LAUNCH;

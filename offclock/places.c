@@ -81,7 +81,7 @@ static int shared(const struct run *run, int by_name, int pair[2])
 
 		if (a->key == 0 || a->key != b->key)
 			continue;
-		if (by_name && a->other != 0 && a->other != b->other) /* unknown, 0, comes first */
+		if (by_name && a->other != 0 && a->other != b->other) /* two known ones */
 			continue;
 		if (b->first < pair[1]) {
 			pair[0] = a->first;

@@ -51,7 +51,7 @@ struct run {
 	int skewed; /* its block */
 };
 
-/* The columns of the reports, and two more to judge them by: READY, MPI_Init returned - start, and
+/* The columns of the reports, and two more, to judge them by: READY, MPI_Init returned - start, and
  * EXCHANGE, which is WIREUP less the wait for a partner that has an exchange of its own first. */
 enum column { LAUNCH, SETUP, INIT, WIREUP, REPEAT, COMPLETED, COLUMNS, READY = COLUMNS, EXCHANGE };
 #define NONE INT64_MIN /* the value of a rank that has none */

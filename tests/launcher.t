@@ -168,6 +168,10 @@ done
 run ziatest --csv '' 4 fake
 like 'a file without a name: a usage error' "$out/$err/$status" \
 	"/ziatest: error: a file's name is empty\|$usage/2"
+run ziatest -n4 fake
+like 'an unknown option is quoted' "$err" "ziatest: error: unknown option[^|]*: '-n4'\|$usage"
+run ziatest -vvvvvvvvvvvvvvvvvvvv 4 fake
+like '-v many times is -v' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\[--verbose\]"
 run ziatest --unknown 4
 is 'an unknown option: status 2' "$status" 2
 
