@@ -31,7 +31,7 @@ chmod +x "$tmp/prolog"
 export dir tmp SLURM_TOKEN=hidden TIMEOUT=60
 # Open MPI over UCX does not die in MPI_Init, as it now and then does over its own TCP.
 export OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any UCX_TLS=tcp,self,sm
-export preload="--export=ALL,LD_PRELOAD=$tmp/shim.so"
+export injected="--export=ALL,LD_PRELOAD=$tmp/shim.so"
 cat >"$tmp/work/submit" <<'END'
 sbatch -Q --wait --output=log "$@" "$dir/run_ziatest.sh"
 END
@@ -39,7 +39,7 @@ cat >"$tmp/work/all" <<'END'
 scontrol create partitionname=viz nodes=n5
 scontrol update partitionname=all nodes=n1,n2,n3,n4,n6,n7,n8
 scontrol update nodename=n6 state=drain reason=test
-(mkdir stuck; cd stuck; export SHIM='n8 Init kill -STOP $(ps -o ppid= -p $PPID)' SRUN_OPTIONS=$preload
+(mkdir stuck; cd stuck; export SHIM='n8 Init kill -STOP $(ps -o ppid= -p $PPID)' SRUN_OPTIONS=$injected
 	TIMEOUT=5 RUNS=2 PPN=1 sh ../submit --nodes=2 --nodelist=n7,n8; echo $? >../stuck.status) &
 while read -r name command; do
 	mkdir $name
@@ -58,10 +58,10 @@ nics    ssh n1 mount -t tmpfs tmpfs /sys/class; for card in mlx5_0 mlx5_1 mlx5_2
 clean   RUNS=1 sh ../submit --nodes=2 --export=OMPI_MCA_pml,OMPI_MCA_pml_ucx_tls,OMPI_MCA_pml_ucx_devices,UCX_TLS
 outside RUNS=1 dir=$tmp/outside; sh ../submit --nodes=1
 wrong   RUNS=2x sh ../submit --nodes=1
-cancel  export SHIM="0 Init touch $PWD/begun; sleep 600" SRUN_OPTIONS=$preload; id=$(sbatch --parsable --nodes=1 --output=log "$dir/run_ziatest.sh"); until [ -e begun ]; do sleep 0.1; done; scancel $id
+cancel  export SHIM="0 Init touch $PWD/begun; sleep 600" SRUN_OPTIONS=$injected; id=$(sbatch --parsable --nodes=1 --output=log "$dir/run_ziatest.sh"); until [ -e begun ]; do sleep 0.1; done; scancel $id
 launch  RUNS=2 SRUN_OPTIONS=--task-prolog=$tmp/prolog PPN=2 sh ../submit --nodes=4
-init    export SHIM='n3 Init sleep 1' SRUN_OPTIONS=$preload; RUNS=2 PPN=2 sh ../submit --nodes=4
-send    export SHIM='n3 Send sleep 1' SRUN_OPTIONS=$preload; RUNS=2 PPN=2 sh ../submit --nodes=4
+init    export SHIM='n3 Init sleep 1' SRUN_OPTIONS=$injected; RUNS=2 PPN=2 sh ../submit --nodes=4
+send    export SHIM='n3 Send sleep 1' SRUN_OPTIONS=$injected; RUNS=2 PPN=2 sh ../submit --nodes=4
 END
 cd "$tmp/work" || exit 1
 timeout 300 "$top/tests/cluster" 8 sh all
@@ -82,7 +82,7 @@ rules() {
 runs='(run [0-9]/[0-9] on [0-9] nodes: status 0; Time test [^|]*\|)'
 nodes='PASS     compute nodes: [^|]*'
 interfaces='UNKNOWN  ranks per node: 1; [^|]*'
-valid='PASS     valid runs: [^|]*\|PASS     executable: 1048[0-9]{5} bytes; the rule is 104857600'
+valid='PASS     valid runs: [^|]*\|PASS     executable: 104[0-9]{6} bytes; the rule is 104857600'
 source='CHANGED  source: ziatest\.c differs from commit [0-9a-f]+, see changes\.diff'
 
 job good 'a sweep' 0 "RUNS=2\|SWEEP=2 4\|.*SRUN_OPTIONS=--mpi=pmix\|\|$runs{4}Ziatest: .*\|Hand in .*" \
