@@ -17,7 +17,8 @@ PAD = 104857600
 
 # What lets ziaprobe see when a rank first waits in MPI_Init (offclock/fence.c). A static build
 # goes without, and so does 'make FENCE='.
-FENCE = $(if $(filter -static -static-pie,$(MPICC) $(CFLAGS) $(LDFLAGS)),,-DFENCE -rdynamic -ldl)
+static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
+FENCE = $(if $(static),,-DFENCE -rdynamic -ldl)
 
 sources = ziaprobe.c $(sort $(wildcard offclock/*.c))
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)

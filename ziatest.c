@@ -169,6 +169,26 @@ static void put_word(FILE *out, const char *word)
 	putc('\'', out);
 }
 
+/* Whether TEXT has what wordexp takes otherwise than a shell: a comment, arithmetic, parameters
+ * that are no variables, and ${...} with more than a name. */
+static int needs_shell(const char *text)
+{
+	if (*text == '#' || strstr(text, " #"))
+		return 1;
+	while ((text = strchr(text, '$'))) {
+		int braces = text[1] == '{';
+		const char *name = text + 1 + braces;
+		size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					     "0123456789_");
+
+		if (length == 0 || (*name >= '0' && *name <= '9') ||
+		    (braces && name[length] != '}'))
+			return 1;
+		text = name;
+	}
+	return 0;
+}
+
 /* The argv for an exec of LAUNCHER, found as a shell finds its words, with WORDS, COUNT and a
  * NULL, after them; NULL where only a shell can run it. */
 static char **find_words(const char *launcher, char **words, size_t count)
@@ -176,6 +196,8 @@ static char **find_words(const char *launcher, char **words, size_t count)
 	wordexp_t found;
 	char **command;
 
+	if (needs_shell(launcher))
+		return NULL;
 	if (wordexp(launcher, &found, WRDE_NOCMD) != 0 || found.we_wordc == 0)
 		return NULL;
 	command = calloc(found.we_wordc + count + 1, sizeof *command);

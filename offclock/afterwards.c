@@ -47,8 +47,8 @@ int judge(const struct run *run, int verbose, const char *csv, const char *ranks
 		if (verbose)
 			print_details(run, columns);
 		status = check_places(run);
-		check_clocks(run);
 	}
+	check_clocks(run);
 	if (csv && write_csv(run, columns, !status, csv) != 0)
 		status = 1;
 	if (ranks && write_ranks(run, ranks) != 0)

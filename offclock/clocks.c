@@ -156,13 +156,13 @@ static int64_t too_early(const struct run *run, int rank)
 }
 
 /* The first rank by which the start cannot be right: it was told another than rank 0, or began
- * before it. -1 if there is none. */
+ * before it; else the slowest, if the time as measured is negative. -1 if there is none. */
 int doubtful(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++)
 		if (run->stamps[rank].start != run->start || too_early(run, rank) > 0)
 			return rank;
-	return -1;
+	return run->time < 0 ? run->slowest : -1;
 }
 
 /* Says so if the start cannot be right. Returns the exit status. */
@@ -177,6 +177,11 @@ int check_start(const struct run *run)
 		    "ranks 0 and %d were told different starts; expand SEC and USEC once, before "
 		    "the launcher starts the ranks",
 		    rank);
+	else if (too_early(run, rank) <= 0)
+		say("error",
+		    "the time would be %.6f s, as rank %d on %s had its reply before the start by "
+		    "its own clock; synchronise the clocks and run again",
+		    (double)run->time / 1e9, rank, run->facts[rank].host);
 	else
 		say("error",
 		    "rank %d on %s began %.6f s before the start; check SEC USEC, and the clocks "

@@ -68,6 +68,8 @@ int mismatched(void)
 		rank = variable(names[i][RANK]);
 	}
 	if (size > 1) {
+		if (rank < 0) /* the size may be another launcher's */
+			rank = launched_rank();
 		snprintf(several, sizeof several, "%d", size);
 	} else {
 		for (int i = rank = 0; i < current() && rank <= 0; i++)

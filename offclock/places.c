@@ -83,9 +83,9 @@ static int shared(const struct run *run, int by_name, int pair[2])
 			continue;
 		if (by_name && a->other != 0 && a->other != b->other) /* two known ones */
 			continue;
-		if (b->first < pair[1]) {
-			pair[0] = a->first;
-			pair[1] = b->first;
+		if (a->first < pair[1] && b->first < pair[1]) {
+			pair[0] = a->first < b->first ? a->first : b->first;
+			pair[1] = a->first < b->first ? b->first : a->first;
 		}
 	}
 	free(places);

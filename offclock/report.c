@@ -33,7 +33,7 @@ static void print_rank(const struct run *run, enum column column, int rank)
 /* The table, and what stands out: a tenth of the time or more. */
 static void print_phases(const struct run *run, const struct summary *columns)
 {
-	int64_t excess;
+	int64_t excess, time = run->stamped ? corrected_time(run) : run->time;
 	int rank;
 	enum column phase = outstanding(run, columns, &rank, &excess);
 
@@ -50,7 +50,7 @@ static void print_phases(const struct run *run, const struct summary *columns)
 		print_rank(run, column, c->slowest);
 		fprintf(stderr, "\n");
 	}
-	if (excess < run->time / 10) {
+	if (excess < time / 10) {
 		fprintf(stderr, "\nstands out: no rank\n");
 		return;
 	}

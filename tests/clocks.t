@@ -114,6 +114,7 @@ END
 		done
 		echo "bare ../start bare n1=-5 n2 bare"
 		echo "date ../start date n1=-5 login date"
+		echo "early ../start early n1=-5 n2 two"
 	} | cases "$dir" 6
 
 	within all '0 250 -250 5 -5 3600000'
@@ -141,5 +142,7 @@ END
 		warned $case "n1 is [0-9.]+ ms behind $median" "$unknown"
 	done
 	corrected bare n1=-5
+	outcome "$dir" early "$mpi, a time that would be negative: no result" \
+		"ziaprobe: error: the time would be -[0-9.]+ s, as rank 0 on n1 [^|]*\|ziaprobe: warning: the clocks of n1 and n2 differ by [^|]*; $known; [^|]*" "$fails"
 done
 finish

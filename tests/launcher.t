@@ -58,6 +58,10 @@ spoken 'FOO=bar fake' "$words"
 spoken 'fake $(echo a b)' "\[a\]\[b\]$words"
 spoken '! false | fake' "$words"
 spoken '$UNSET fake' "$words"
+# What wordexp would find otherwise.
+spoken 'fake $((1 << 3)) $((16 % 5))' "\[8\]\[1\]$words"
+spoken 'fake ${PATH:+"q r"} ${UNSET}x' "\[q r\]\[x\]$words"
+spoken 'fake a # note' '\[a\]'
 rm match1 match2
 
 run ziatest -t 30 4 'fake $SLURM_KILL_BAD_EXIT'

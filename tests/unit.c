@@ -302,6 +302,7 @@ int main(void)
 	is_misplaced("aaaaaaaa", "aaaaaaaa", 2, 'n', 0, 2);
 	/* Containers, and kernels or names that are not known. */
 	is_misplaced("aaaabbbb", "abcdefgh", 2, 'k', 0, 2);
+	is_misplaced("aaaa", "cbaa", 2, 'k', 0, 2);
 	is_misplaced("aaaa", "abac", 1, 'n', 0, 2);
 	is_misplaced("--bb", "aabb", 2, '-', 0, 0);
 	is_misplaced("--bb", "aaaa", 2, 'n', 0, 2);
