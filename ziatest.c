@@ -220,13 +220,13 @@ int main(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	/* Static, since what they hold is kept until the exec, or the exit: no leak. */
+	static FILE *out;
 	static char *line, **words, **command;
 	static char n[16], sec[24], usec[24], timeout[16];
 	const char *launcher = "mpirun -npernode";
 	size_t length, first = 0, count = 5;
 	struct timespec start;
 	int option, verbose = 0, at = 1; /* the argument that is read */
-	FILE *out;
 
 	/* What follows the launcher: N, the probe, SEC, USEC, N and the options passed on,
 	 * --verbose once and two words of an argument at most. */
