@@ -11,8 +11,8 @@
  *     stamp and the launcher's first instruction lie formatting the command
  *     line, printing it on stderr and the exec: no child, no wait, no shell.
  *   - The launcher has the process id that ziatest had, and gets its signals.
- *     Only a launcher that is more than words (a list, a substitution, an
- *     assignment, a builtin) or cannot be run goes to /bin/sh.
+ *     Only a launcher that is more than words (a list, a substitution, arithmetic,
+ *     an assignment, a builtin) or cannot be run goes to /bin/sh.
  *   - The stamp is the realtime clock: the start and the ends are read on
  *     different nodes, whose clocks are taken to agree.
  *   - The environment names the stamping node, in ZIATEST_NODE.

@@ -8,7 +8,7 @@ for tool in gnuplot mpicc.openmpi git; do
 done
 
 dir="$tmp/the clone"
-mkdir "$dir" "$tmp/work"
+mkdir "$dir" "$tmp/jobs"
 cp -r Makefile ziatest.c ziaprobe.c run_ziatest.sh offclock "$dir"
 cd "$dir" || exit 1
 git init -q
@@ -32,10 +32,10 @@ export dir tmp SLURM_TOKEN=hidden TIMEOUT=60
 # Open MPI over UCX does not die in MPI_Init, as it now and then does over its own TCP.
 export OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any UCX_TLS=tcp,self,sm
 export injected="--export=ALL,LD_PRELOAD=$tmp/shim.so"
-cat >"$tmp/work/submit" <<'END'
+cat >"$tmp/jobs/submit" <<'END'
 sbatch -Q --wait --output=log "$@" "$dir/run_ziatest.sh"
 END
-cat >"$tmp/work/all" <<'END'
+cat >"$tmp/jobs/all" <<'END'
 scontrol create partitionname=viz nodes=n5
 scontrol update partitionname=all nodes=n1,n2,n3,n4,n6,n7,n8
 scontrol update nodename=n6 state=drain reason=test
@@ -48,7 +48,7 @@ while read -r name command; do
 done <cases
 wait
 END
-cat >"$tmp/work/cases" <<'END'
+cat >"$tmp/jobs/cases" <<'END'
 good    SLURM_DISTRIBUTION=cyclic SLURM_LABELIO=1 SLURM_MPI_TYPE=none SRUN_OPTIONS=--mpi=pmix LC_ALL=de_DE.UTF-8 RUNS=2 SWEEP='4 2' PPN=2 NICS=2 COMPUTE_NODES=4 sh ../submit --nodes=4
 few     RUNS=1 NICS=3 PPN=2 sh ../submit --nodes=4
 none    RUNS=2 SRUN_OPTIONS=--no-such-option sh ../submit --nodes=1
@@ -63,7 +63,7 @@ launch  RUNS=2 SRUN_OPTIONS=--task-prolog=$tmp/prolog PPN=2 sh ../submit --nodes
 init    export SHIM='n3 Init sleep 1' SRUN_OPTIONS=$injected; RUNS=2 PPN=2 sh ../submit --nodes=4
 send    export SHIM='n3 Send sleep 1' SRUN_OPTIONS=$injected; RUNS=2 PPN=2 sh ../submit --nodes=4
 END
-cd "$tmp/work" || exit 1
+cd "$tmp/jobs" || exit 1
 timeout 300 "$top/tests/cluster" 8 sh all
 
 # job CASE WHAT STATUS LOG LEFT: the job's status, its output, and the archives and marks it leaves
