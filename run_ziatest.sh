@@ -8,14 +8,14 @@
 ##SBATCH --partition=NAME
 ##SBATCH --account=NAME
 
-# Ziatest on the nodes of a Slurm job, one launch after the other, and an archive to hand in
+# Ziatest on the nodes of a Slurm job, one launch after the other, and an archive to hand in.
+# Submit it in the directory in which you ran make:
 #
 #	sbatch --nodes=256 run_ziatest.sh
 #	SWEEP="2 4 8 16 32 64 128 256" TIMEOUT=120 sbatch --nodes=256 --time=01:45:00 run_ziatest.sh
 #
-# Leaves ziatest-JOBID.tar.gz of ziatest-JOBID/ in the directory of the submission; with -FAIL in
-# its name where a rule is broken or a run failed, and then status 1. A job that is ended from
-# outside leaves no archive, but a file INCOMPLETE in the directory.
+# Leaves ziatest-JOBID.tar.gz there, or ziatest-JOBID-FAIL.tar.gz and status 1 where a rule is
+# broken or a run failed. If the job is ended from outside, ziatest-JOBID/ has a file INCOMPLETE.
 
 # ---- Edit from here, or set in the environment ----
 
@@ -33,7 +33,7 @@ SRUN_OPTIONS=${SRUN_OPTIONS:-}	# what else srun needs on your system, as "--mpi=
 
 # ---- to here ----
 
-export LC_ALL=C
+export LC_ALL=C RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES PLACEMENT SRUN_OPTIONS
 # What would change the runs' output, or keep from the processes what the modules have set
 unset SLURM_LABELIO SLURM_STDOUTMODE SLURM_STDERRMODE SLURM_DEBUG SRUN_DEBUG SLURM_EXPORT_ENV
 
@@ -43,17 +43,17 @@ die() {	# MESSAGE
 }
 
 # Ends the steps that a launch has left: the next launch would wait for them inside its own time.
-# Leaves in $stays those still there after a minute; this script's own step is not among them.
+# Leaves in $stays those that are still there after a minute. Spares the step it runs in itself.
 end_steps() {
 	tries=60
 	while [ $((tries -= 1)) -ge 0 ]; do
-		stays=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i |
-			grep -vx -e '.*[a-z]' -e "$SLURM_JOB_ID.${SLURM_STEP_ID:-none}" | paste -s -d ' ' -)
+		stays=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i | grep '[0-9]$' |
+			grep -vx "$SLURM_JOB_ID.${SLURM_STEP_ID:-}" | paste -s -d ' ' -)
 		if [ -z "$stays" ]; then
 			return
 		fi
 		# shellcheck disable=SC2086 # one argument a step
-		scancel $stays
+		scancel --quiet $stays
 		sleep 1
 	done
 }
@@ -69,8 +69,7 @@ $SRUN_OPTIONS --nodes=$1 --ntasks=$(($1 * PPN)) --cpus-per-task=$STRIDE --ntasks
 	end_steps
 	if [ -n "$stays" ]; then
 		status=1
-		echo "run_ziatest.sh: error: step $stays does not end; nothing more is launched" |
-			tee -a "$output"
+		echo "run_ziatest.sh: error: step $stays does not end; no more launches" | tee -a "$output"
 	fi
 	echo "status $status" >>"$output"
 	echo "run $2/$RUNS on $1 nodes: status $status; $(sed -n 2,3p "$output" | paste -s -d ' ' -)"
@@ -80,29 +79,22 @@ case " $RUNS $SWEEP $NICS $PPN $STRIDE $TIMEOUT $COMPUTE_NODES" in
 *[!0-9\ ]*|*' 0'*)
 	die 'RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES: each must be a number from 1 up' ;;
 esac
-result=$PWD/ziatest-${SLURM_JOB_ID:?not inside a Slurm job; use sbatch or salloc}
-script=$(readlink -f "$0")	# under sbatch a copy of Slurm's
-command=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
-for dir in "$(dirname "$command")" "$(dirname "$script")" "$SLURM_SUBMIT_DIR"; do
-	if [ -f "$dir/build.txt" ]; then
-		break
-	fi
-done
-cd "$dir" || exit 1
-cat build.txt changes.diff >/dev/null || die "not built: run make in $dir"
-mkdir "$result" "$result/output" || die 'cannot make the directory of the results'
+result=ziatest-${SLURM_JOB_ID:?not inside a Slurm job; use sbatch or salloc}
+if [ ! -f build.txt ]; then
+	die "no build.txt in $PWD: submit in the directory in which you ran make"
+fi
+mkdir "$result" "$result/output" || die "cannot make $PWD/$result"
 echo 'This job was ended from outside.' >"$result/INCOMPLETE"
 cp build.txt changes.diff "$result"
-
-export RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES PLACEMENT SRUN_OPTIONS
-offclock/inventory "$script" >"$result/environment.txt"	# gives the empty ones their values
+offclock/inventory "$0" >"$result/environment.txt"	# fills in the settings that are empty
 end_steps
 sed '/^$/q' "$result/environment.txt"
-SWEEP=$(sed -n 's/^SWEEP=//p' "$result/environment.txt")
-PPN=$(sed -n 's/^PPN=//p' "$result/environment.txt")
-STRIDE=$(sed -n 's/^STRIDE=//p' "$result/environment.txt")
-
-for nodes in $SWEEP; do
+setting() {	# NAME
+	sed -n "s/^$1=//p" "$result/environment.txt"
+}
+PPN=$(setting PPN)
+STRIDE=$(setting STRIDE)
+for nodes in $(setting SWEEP); do
 	for run in $(seq "$RUNS"); do
 		if [ -z "$stays" ]; then
 			launch "$nodes" "$run"
@@ -110,15 +102,12 @@ for nodes in $SWEEP; do
 	done
 done
 
-sha256sum ziatest ziaprobe >>"$result/environment.txt"	# not before: it would warm the first launch
-offclock/summarize --pictures "$result" "$result" >"$result/summary.txt"
-status=$?
-cat "$result/summary.txt"
-archive=$result.tar.gz
-if [ $status -ne 0 ]; then
-	archive=$result-FAIL.tar.gz
+failed=
+if ! offclock/summarize --pictures "$result" "$result" >"$result/summary.txt"; then
+	failed=-FAIL
 fi
-tar -C "$result/.." --exclude=INCOMPLETE -czf "$archive" "${result##*/}" || die 'no archive'
+cat "$result/summary.txt"
+tar --exclude=INCOMPLETE -czf "$result$failed.tar.gz" "$result" || die 'cannot write the archive'
 rm "$result/INCOMPLETE"
-echo "Hand in $archive"
-exit $status
+echo "Hand in $PWD/$result$failed.tar.gz"
+[ -z "$failed" ]

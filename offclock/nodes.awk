@@ -1,134 +1,87 @@
 # nodes.awk - the nodes that stand out in a Ziatest job; a part of summary.awk
 #
-# Of a node counts its slowest rank. In a run it stands out in a phase if it lies above the upper
-# quartile by more than 1.5 times the distance of the quartiles, and then by what it lies above
-# the median, those of all nodes but the slowest. Shown is the median over the runs of the largest
-# size, from a tenth of the time on. An exchange is counted for its originator; either of the two
-# partners may be the cause.
+# A node counts with its slowest rank, an exchange with its originator. In a run a node stands out
+# in a phase if it lies above the upper quartile of the others by more than 1.5 times the distance
+# of their quartiles. Its excess is what it then lies above the upper quartile, else 0. Shown is the
+# median over the runs of the largest size, from a tenth of the time on.
 
-$1 == "ranks" && $2 != ranks {
-	finish_output()
-	finish_ranks()
-	ranks = $2
-	header()
-	blocks = 0
-	block = ""
-	split("", most)
-	split("", over)
-	next
-}
-
-$1 == "ranks" && (ranks in number) && ranks + 0 == largest {
-	split($NF, field, ",")
-	if (value("node") != block)
-		host[++blocks] = value("host")
-	block = value("node")
-	raise("launch", value("launch_ms"))
-	raise("setup", value("setup_ms"))
-	raise("init", value("init_ms"))
-	raise("ready", value("launch_ms") + value("init_ms"))
-	raise("exchange", value("wireup_ms"))
-	raise("repeat", value("repeat_ms"))
+FILENAME ~ /^ranks/ && FNR > 1 && (id in number) && part[1] == largest {
+	node = $column["host"]
+	if (node != host[hosts])
+		host[++hosts] = node
+	raise("launch", $column["launch_ms"])
+	# All leave MPI_Init together, unless one is late on its own account, after its setup.
+	raise("init", $column["setup_ms"] + $column["launch_ms"] + $column["init_ms"])
+	if ($column["wireup_ms"] != "")
+		raise("exchange", $column["wireup_ms"])
 }
 
 function raise(phase, x) {
-	if (x != "" && (!((phase, blocks) in most) || x > most[phase, blocks]))
-		most[phase, blocks] = x + 0
+	if (!((phase, node) in slow) || x + 0 > slow[phase, node])
+		slow[phase, node] = x + 0
 }
 
-# What each node took longer than the others in a phase of this run
-function compare(phase,    b, n, middle, low, high, x) {
-	for (b = 1; b <= blocks; b++)
-		if ((phase, b) in most)
-			s[++n] = most[phase, b]
-	median(s, n)
-	n--
-	low = s[int((n + 3) / 4)]
-	high = s[int((3 * n + 3) / 4)]
-	middle = median(s, n)
-	for (b = 1; b <= blocks; b++) {
-		x = most[phase, b]
-		if (n > 0 && x > high + 1.5 * (high - low))
-			over[phase, b] = x - middle
-		if (n == 0 && phase == "exchange")	# one pair: compared with its repeated exchange
-			over[phase, b] = x - most["repeat", b]
+function compare(phase,    i, n, low, high, x) {
+	for (i = 1; i <= hosts; i++)
+		if ((phase, host[i]) in slow)
+			s[++n] = slow[phase, host[i]]
+	sort(s, n)
+	low = s[int((n + 2) / 4)]
+	high = s[int(3 * n / 4)]	# both of the n - 1 others
+	for (i = 1; i <= hosts; i++) {
+		x = slow[phase, host[i]] - high
+		if (n == 1 || x <= 1.5 * (high - low))
+			continue
+		excess[phase, host[i], evaluated] = x
+		partner[host[i]] = host[i % hosts + 1]
+		if (x > highest) {
+			highest = x
+			worst_node = host[i]
+		}
 	}
 }
 
-function note(name, phase, x) {
-	if (x <= 0)
-		return
-	if (!(name in worst_in))
-		names[++named] = name
-	worst_in[name] += 0
-	excess[name, phase, evaluated] = x
-	if (x > top) {
-		top = x
-		top_name = name
-	}
-}
-
-function finish_ranks(    b, init) {
-	if (!blocks)
+function finish_nodes() {	# at the end of a run's ranks
+	if (!hosts)
 		return
 	evaluated++
+	highest = 0
 	compare("launch")
-	compare("setup")
 	compare("init")
-	compare("ready")
 	compare("exchange")
-	top = 0
-	for (b = 1; b <= blocks; b++) {
-		# Who waits in MPI_Init for a late one takes longer there, but is not late to leave.
-		init = over["init", b] < over["ready", b] ? over["init", b] : over["ready", b]
-		note(host[b], "launch", over["launch", b])
-		note(host[b], "init", over["setup", b] > init ? over["setup", b] : init)
-		note(host[b], "exchange", over["exchange", b])
-		partner[host[b]] = host[b % blocks + 1]
-	}
-	if (top)
-		worst_in[top_name]++
-	blocks = 0
+	worst_in[worst_node] += highest > 0
+	hosts = 0
+	split("", slow)
 }
 
-# The median over all runs; nothing for those in which the node did not stand out
-function usual(name, phase,    k) {
+function usual(phase, node,    k) {	# the median over all runs
 	for (k = 1; k <= evaluated; k++)
-		s[k] = (name, phase, k) in excess ? excess[name, phase, k] : 0
+		s[k] = excess[phase, node, k] + 0
 	return median(s, evaluated)
 }
 
-function standing_out(    i, j, best, launch, init, exchange, line, most_of) {
+function standing_out(    least, node, launch, init, exchange, most, found, sorted) {
 	print "\nNodes that stand out, by what they take longer than the others (ms, median of " \
-		plural(evaluated, "run") " on " largest " nodes)\n"
-	if (evaluated < 2) {
-		print "not known: one run's slowest node may be chance"
-		return
-	}
-	for (i = 1; i <= named; i++) {
-		launch = usual(names[i], "launch")
-		init = usual(names[i], "init")
-		exchange = usual(names[i], "exchange")
-		most_of[i] = launch > init ? launch : init
-		line[i] = sprintf("%-20s %12.3f %12.3f %12.3f %9d", names[i], launch, init, exchange,
-			worst_in[names[i]])
-		if (exchange > most_of[i]) {
-			most_of[i] = exchange
-			line[i] = line[i] "  or its partner " partner[names[i]]
-		}
-	}
-	for (j = 1; j <= 5; j++) {
-		best = 0
-		for (i = 1; i <= named; i++)
-			if (most_of[i] > most_of[best])
-				best = i
-		if (!best || most_of[best] < typical(time, largest) / 10)
-			break
-		if (j == 1)
+		evaluated " runs on " largest " nodes)\n"
+	least = typical("time", largest) / 10
+	sorted = "sort -k 1,1nr -k 2 | head -n 5 | cut -f 2-"
+	for (node in partner) {
+		launch = usual("launch", node)
+		init = usual("init", node)
+		exchange = usual("exchange", node)
+		most = launch > init ? launch : init
+		most = exchange > most ? exchange : most
+		if (evaluated == 1 || most < least)
+			continue
+		if (!found++)
 			printf("%-20s %12s %12s %12s %9s\n", "node", "launch", "init", "exchange", "worst in")
-		print line[best]
-		most_of[best] = 0
+		fflush()	# before what sort prints
+		printf("%.3f\t%-20s %12.3f %12.3f %12.3f %9d%s\n", most, node, launch, init, exchange,
+			worst_in[node], most == exchange ? "  or its partner " partner[node] : "") | sorted
 	}
-	if (j == 1)
+	if (evaluated == 1)
+		print "not known: one run's slowest node may be chance"
+	else if (!found)
 		print "none"
+	close(sorted)
 }

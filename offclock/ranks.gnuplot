@@ -1,32 +1,28 @@
 # ranks.gnuplot - ranks.svg: a timeline of the ranks of one run
 #
-#	gnuplot -c ranks.gnuplot TITLE NODES PPN STEP	reads ranks.csv of the current directory
+#	gnuplot -c ranks.gnuplot DATA	reads DATA/title and the ranks file that DATA/shown names
 
-set terminal svg size 900,700 font 'Helvetica,14' background 'white' noenhanced
-ranks = ARG2 * ARG3
-step = int(ARG4)	# ranks that a bar stands for
-every_name = (ARG2 + 31) / 32 * ARG3 / step	# some 32 nodes are named
-every_name = every_name < 1 ? 1 : int(every_name)
-half = step * (ranks > 64 ? 0.5 : 0.4)
-middle = (step - 1) / 2.0
-
-set title 'Ziatest on '.ARG1
-set xlabel 'ms since the start'
-set xrange [0:*]
-set yrange [1.01 * ranks - 0.5:-0.01 * ranks - 0.5]
-set xtics nomirror
-set ytics nomirror scale 0
-set grid xtics lc rgb '#dddddd'
-set key outside top center horizontal
-set style fill solid noborder
+set terminal svg size 900,560 font 'Helvetica,14' background 'white' noenhanced butt
 set datafile separator ','
-set datafile columnheaders
+file = system('cat '.ARG1.'/shown')
+stats file skip 1 using 1 nooutput
+ranks = STATS_records
+bar = ranks > 400 ? 2 : 500.0 / ranks	# pixels
 
-# x, y, from and to in x, from and to in y
-plot 'ranks.csv' using (0):1:(0):3:($1 + middle - half):($1 + middle + half) \
-		with boxxyerror lc rgb '#0072b2' title 'launch', \
-	'' using (0):1:3:4:($1 + middle - half):($1 + middle + half) \
-		with boxxyerror lc rgb '#e69f00' title 'init', \
-	'' using (0):1:5:6:($1 + middle - half):($1 + middle + half) \
-		with boxxyerror lc rgb '#009e73' title 'wireup', \
-	'' every every_name using (0):1:ytic(2) with dots lc rgb 'white' notitle
+set title system('cat '.ARG1.'/title')
+set ylabel 'ms since the start'
+set xrange [-0.7:ranks - 0.3]
+set yrange [0:*]
+set xtics nomirror scale 0 rotate by 90 right
+set ytics nomirror
+set key outside right center reverse Left samplen 2
+
+# Each is drawn from the start up, the later ones over the earlier.
+replied(x) = column('completed_ms') - column('clock_offset_ms') + 0 * column('wireup_ms')
+plot file using 1:(replied(0)) with impulses lw bar lc rgb '#009e73' title 'wireup', \
+	file using 1:(replied(0) - column('wireup_ms')) with impulses lw bar lc rgb 'white' notitle, \
+	file using 1:(column('launch_ms') + column('init_ms')) \
+		with impulses lw bar lc rgb '#e69f00' title 'init', \
+	file using 1:'launch_ms' with impulses lw bar lc rgb '#0072b2' title 'launch', \
+	file every (ranks + 31) / 32 using 1:(0):xtic(stringcolumn('host')) \
+		with dots lc rgb 'white' notitle

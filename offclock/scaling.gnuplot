@@ -1,9 +1,10 @@
 # scaling.gnuplot - scaling.svg: the time over the nodes, both logarithmic
 #
-#	gnuplot -c scaling.gnuplot TITLE	reads results.csv and sizes of the current directory
+#	gnuplot -c scaling.gnuplot DATA	reads results.csv; DATA/title; DATA/sizes.csv: nodes, the
+#					medians of time, launch, init, wireup
 
 set terminal svg size 900,560 font 'Helvetica,14' background 'white' noenhanced
-set title 'Ziatest on '.ARG1
+set title system('cat '.ARG1.'/title')
 set xlabel 'nodes'
 set ylabel 'ms'
 set logscale xy
@@ -16,12 +17,12 @@ do for [i = -3:7] {
 	set ytics add (10.0**i, 2 * 10.0**i, 5 * 10.0**i)
 }
 set datafile separator ','
-stats 'sizes' using 1 nooutput
+sizes = ARG1.'/sizes.csv'
+stats sizes using 1 nooutput
 set xrange [STATS_min / 1.1:STATS_max * 1.1]
-
-# Columns of sizes: nodes; medians of time, launch, init, wireup
-plot 'sizes' using 1:3:xtic(1) with lines lw 1.5 lc rgb '#0072b2' title 'launch', \
-	'' using 1:4 with lines lw 1.5 lc rgb '#e69f00' title 'init', \
-	'' using 1:5 with lines lw 1.5 lc rgb '#009e73' title 'wireup', \
-	'' using 1:2 with lines lw 3 lc rgb '#222222' title 'time, median', \
-	'results.csv' using 'nodes':'time_ms' with points pt 7 ps 0.5 lc rgb '#222222' title 'every run'
+plot sizes using 1:3:xtic(1) with lines lw 1.5 lc rgb '#0072b2' title 'launch', \
+	sizes using 1:4 with lines lw 1.5 lc rgb '#e69f00' title 'init', \
+	sizes using 1:5 with lines lw 1.5 lc rgb '#009e73' title 'wireup', \
+	sizes using 1:2 with lines lw 3 lc rgb '#222222' title 'time, median', \
+	'results.csv' using 'nodes':'time_ms' with points pt 7 ps 0.5 lc rgb '#222222' \
+		title 'every run'

@@ -1,13 +1,94 @@
 # summary.awk - the summary of a Ziatest job; summarize runs it, together with nodes.awk
 #
-# Reads lines "environment|build|diff|row TEXT" and "output|ranks NODES-RUN TEXT", in this order,
-# runs sorted by size. Prints the summary or, with table=1, a row; what the pictures need goes to
-# shown and sizes in the current directory. Of each size the first launch is one figure, the
-# median of the later ones another.
+# Reads build.txt, changes.diff, environment.txt and results.csv, then output/NODES-RUN.txt and
+# ranks-NODES-RUN.csv, both by size and run. Prints the summary, or with table=1 a row (table=2: and
+# the heading). Of each size the first launch is one figure, the median of the later ones another.
 
-BEGIN { worst = "PASS" }
+BEGIN {
+	FS = ","
+	worst = "PASS"
+}
 
-function median(s, n,    gap, i, j, x) {	# of s[1..n], which it sorts: a shell sort
+length > 4000 { $0 = substr($0, 1, 4000) }	# not every awk prints longer ones
+
+FNR == 1 {
+	finish_nodes()
+	id = FILENAME
+	gsub(/^[a-z]*.|\..*/, "", id)
+	split(id, part, "-")
+	who = "run " part[2] " on " part[1] " nodes: "
+	stamp = said = error = ""
+	for (i = 1; i <= NF; i++)
+		column[$i] = i
+}
+
+FILENAME == "build.txt" && sub(/^commit: /, "") { commit = $0 }
+
+FILENAME == "changes.diff" && /^diff / && sub(/.* b\//, "") && /^Makefile$|\.[ch]$/ {
+	changed = changed (changed ? ", " : "") $0
+}
+
+FILENAME == "environment.txt" && (at = index($0, "=")) && !(substr($0, 1, at - 1) in env) {
+	env[substr($0, 1, at - 1)] = substr($0, at + 1)
+}
+
+FILENAME == "results.csv" && FNR > 1 {
+	rows++
+	stamp = substr($column["started"], 12, 15)	# the time of day
+	row[stamp] = $0
+	for (name in column)
+		value[stamp, name] = $column[name]
+}
+
+FILENAME ~ /^output/ {
+	if (match($0, /ziaprobe.? [0-9]+ [0-9]+ [0-9]+ --verbose/)) {
+		split(substr($0, RSTART), word, " ")
+		stamp = sprintf("%02d:%02d:%02d.%06d", word[2] / 3600 % 24, word[2] / 60 % 60,
+			word[2] % 60, word[3])
+	}
+	if (/^Time test was completed in |^Slowest rank: /)
+		said = said $0 "; "
+	if (/error:/ && !error)
+		error = $0 "; "
+	if (/^ziaprobe: warning: / && ++warned)
+		warnings = warnings "\n" who $0
+	if (sub(/^executable: /, ""))
+		bytes = $0 + 0
+	if (sub(/^MPI: /, "") && gsub(/[ \t]+/, " "))
+		mpi = $1
+	if (/^status [0-9]+$/)
+		finish_run()
+}
+
+# A run counts if its status is 0, and its row is valid and has the two lines that it printed.
+function finish_run(    ms, time) {
+	matched += stamp in row
+	ms = value[stamp, "time_ms"]
+	time = sprintf("%8.2f millisecs", ms)
+	if (ms >= 1000)
+		time = sprintf("%3d:%02d min:sec", ms / 60000, ms / 1000 % 60)
+	time = "Time test was completed in " time "; Slowest rank: " value[stamp, "slowest_rank"] "; "
+	if ($0 != "status 0" || said != time || value[stamp, "valid"] != 1 ||
+	    value[stamp, "nodes"] != part[1]) {
+		problems = problems "\n" who $0 "; " said error "its row: " row[stamp]
+		return
+	}
+	number[id] = ++runs
+	key[runs] = stamp
+	nodes[runs] = part[1] + 0
+	run[runs] = part[2] + 0
+	ppn = value[stamp, "ppn"] + 0
+	if (nodes[runs] > largest)
+		size[++sizes] = largest = nodes[runs]
+	if (runs == 1 || bytes < executable)
+		executable = bytes
+}
+
+function figure(name, k) {	# of run k, in ms
+	return value[key[k], name "_ms"] + 0
+}
+
+function sort(s, n,    gap, i, j, x) {	# s[1..n], a shell sort
 	for (gap = int(n / 2); gap > 0; gap = gap == 2 ? 1 : int(gap / 2.2))
 		for (i = gap + 1; i <= n; i++) {
 			x = s[i]
@@ -15,223 +96,112 @@ function median(s, n,    gap, i, j, x) {	# of s[1..n], which it sorts: a shell s
 				s[j + gap] = s[j]
 			s[j + gap] = x
 		}
+}
+
+function median(s, n) {	# of s[1..n], which it sorts
+	sort(s, n)
 	return (s[int((n + 1) / 2)] + s[int((n + 2) / 2)]) / 2
 }
 
-function header(    i) {
-	split("", column)
-	for (i = split($NF, field, ","); i > 0; i--)
-		column[field[i]] = i
-}
-
-function value(name) {	# of the row in field[]; empty where there is no such column
-	return name in column ? field[column[name]] : ""
-}
-
-$1 == "environment" {
-	at = index($0, "=")
-	if (at && !(substr($0, 13, at - 13) in env))
-		env[substr($0, 13, at - 13)] = substr($0, at + 1)
-}
-length($2) == 64 && $3 ~ /^zia(test|probe)$/ { sum[$1, $3] = $2 }
-$1 == "build" && $2 == "commit:" { commit = $3 }
-$1 == "diff" && $2 == "diff" && $NF ~ /^b\/(Makefile|[^\/]*\.c|offclock\/[^\/]*\.[ch])$/ {
-	changed = changed (changed ? ", " : "") substr($NF, 3)
-}
-$1 == "row" && ++rows == 1 { header() }
-$1 == "row" && rows > 1 {
-	split($NF, field, ",")
-	row[substr(value("started"), 12, 15)] = $NF
-}
-
-# The runs, each output against its row
-
-$1 == "output" && $2 != file {
-	finish_output()
-	file = $2
-	who = "run " substr(file, index(file, "-") + 1) " on " file + 0 " nodes:"
-	line = 0
-}
-$1 == "output" {
-	text = substr($0, length(file) + 9)
-	if (++line == 2)
-		second = text
-	if (match(text, /ziaprobe.? [0-9]+ [0-9]+ [0-9]+ --verbose/)) {
-		split(substr(text, RSTART), word, " ")
-		stamp = sprintf("%02d:%02d:%02d.%06d", word[2] / 3600 % 24, word[2] / 60 % 60,
-			word[2] % 60, word[3])
-	}
-	if (text ~ /^Time test was completed in |^Slowest rank: /)
-		said = said text "; "
-	if (text ~ /error:/ && !error)
-		error = text
-	if (text ~ /^ziaprobe: warning: /)
-		warning[++warnings] = who " " text
-	if (text ~ /^executable: /)
-		bytes = $4 + 0
-	if (text ~ /^MPI: /)
-		mpi = text
-	if (text ~ /^status /)
-		code = $4
-}
-
-function finish_output(    t, result) {
-	if (!file)
-		return
-	launched++
-	split(row[stamp], field, ",")
-	matched += row[stamp] != ""
-	t = value("time_ms") + 0
-	result = sprintf("%8.2f millisecs", t)
-	if (t >= 1000)
-		result = sprintf("%3d:%02d min:sec", t / 60000, t / 1000 % 60)
-	result = "Time test was completed in " result "; Slowest rank: " value("slowest_rank") "; "
-	if (code != "0")
-		problem[++problems] = who " status " (code == "" ? "unknown" : code) ", " \
-			(error ? error : second)
-	else if (said != result || value("nodes") != file + 0)
-		problem[++problems] = who " printed " said "but its row is "  row[stamp]
-	else if (value("valid") != 1)
-		problem[++problems] = who " not valid, " (error ? error : row[stamp])
-	else
-		accept()
-	file = code = stamp = said = error = second = bytes = ""
-}
-
-function accept() {
-	number[file] = ++runs
-	nodes[runs] = value("nodes") + 0
-	run[runs] = substr(file, index(file, "-") + 1)
-	ppn = value("ppn") + 0
-	time[runs] = value("time_ms") + 0
-	launch[runs] = value("launch_max_ms") + 0
-	init[runs] = value("init_max_ms") + 0
-	wireup[runs] = value("wireup_max_ms") + 0
-	slowest[runs] = value("slowest_host")
-	if (nodes[runs] > largest)
-		size[++sizes] = largest = nodes[runs]
-	if (runs == 1 || bytes < executable)
-		executable = bytes
-}
-
-# The median of FIGURE over the later runs on N nodes, or that of the first if there are no others.
-# Leaves them in s[], and in later how many they are.
-function typical(figure, n,    k) {
+# The median of a figure over the later runs on n nodes, or that of the first if there are no
+# others. Leaves them in s[], and in later how many they are.
+function typical(name, n,    k) {
 	later = 0
 	for (k = 1; k <= runs; k++)
 		if (nodes[k] == n && run[k] > 1)
-			s[++later] = figure[k]
-	return later ? median(s, later) : figure[number[n "-1"]]
+			s[++later] = figure(name, k)
+	return later ? median(s, later) : figure(name, number[n "-1"])
 }
 
-# The verdicts
-
-function plural(n, word) {
-	return n " " word (n == 1 ? "" : "s")
+# The time on n nodes, as text; - where there is none. Leaves in shown the one that is the median,
+# of an even number the lower.
+function results(n,    ms) {
+	first = middle = range = "-"
+	if (number[n "-1"])
+		first = shown = sprintf("%.3f", figure("time", number[n "-1"]))
+	ms = typical("time", n)
+	if (later) {
+		middle = sprintf("%.3f", ms)
+		range = sprintf("%.3f to %.3f", s[1], s[later])
+		shown = sprintf("%.3f", s[int((later + 1) / 2)])
+	}
 }
 
-function verdict(outcome, text) {
-	verdicts = verdicts sprintf("%-8s %s\n", outcome, text)
-	if (index("PASS CHANGED UNKNOWN FAIL", outcome) > index("PASS CHANGED UNKNOWN FAIL", worst))
+function verdict(outcome, text,    order) {
+	order = "PASS CHANGED UNKNOWN FAIL"
+	if (index(order, outcome) > index(order, worst))
 		worst = outcome
+	verdicts = verdicts sprintf("%-8s %s\n", outcome, text)
 	return outcome
 }
 
 function by_hand(name, found) {
-	if (env[name] == env[found])
-		return ""
-	return " (set by hand; found: " (env[found] ? env[found] : "none") ")"
+	if (env[name] != env[found])
+		return " (set by hand; found: " (env[found] ? env[found] : "none") ")"
 }
 
-function judge_size(    of, nics, text) {
+function judge_nodes(    of, nics, text) {
 	of = env["COMPUTE_NODES"] + 0
-	nics = env["NICS"] + 0
 	text = "compute nodes: " largest
 	if (of)
 		text = text sprintf(" of %d, %.1f %%; the rule is 99 %%", of, int(1000 * largest / of) / 10) \
 			by_hand("COMPUTE_NODES", "NODES_FOUND")
 	if (!of)
-		verdict("UNKNOWN", text "; sinfo did not tell of how many: set COMPUTE_NODES")
+		verdict("UNKNOWN", text "; set COMPUTE_NODES to say of how many")
 	else if (100 * largest >= 99 * of)
 		verdict("PASS", text)
 	else
 		verdict("FAIL", text (env["NODES_ELSEWHERE"] ? "; the others: " : "") env["NODES_ELSEWHERE"])
+
+	nics = env["NICS"] + 0
+	text = "ranks per node: " ppn
 	if (nics)
-		verdict(ppn >= nics ? "PASS" : "FAIL", "ranks per node: " ppn ", with " \
-			plural(nics, "network interface") by_hand("NICS", "NICS_FOUND"))
+		verdict(ppn >= nics ? "PASS" : "FAIL", text ", with " nics " network interface" \
+			(nics == 1 ? "" : "s") by_hand("NICS", "NICS_FOUND"))
 	else
-		verdict("UNKNOWN", "ranks per node: " ppn "; no network interface was found: set NICS")
+		verdict("UNKNOWN", text "; no network interface was found: set NICS")
 }
 
-function judge_source(    clean) {
-	clean = commit
-	sub(/-dirty$/, "", clean)
+function judge_source() {
+	sub(/-dirty$/, "", commit)
 	if (commit == "" || commit == "UNKNOWN")
 		return verdict("UNKNOWN", "source: built outside git")
-	if (sum["build", "ziatest"] != sum["environment", "ziatest"] ||
-	    sum["build", "ziaprobe"] != sum["environment", "ziaprobe"])
-		return verdict("UNKNOWN", "source: the programs as run are not those of build.txt")
 	if (changed)
 		return verdict("CHANGED", "source: " changed (changed ~ /,/ ? " differ" : " differs") \
-			" from commit " clean ", see changes.diff")
-	return verdict("PASS", "source: as in commit " clean)
+			" from commit " commit ", see changes.diff")
+	return verdict("PASS", "source: as in commit " commit)
 }
 
-# The report
-
-function list(title, lines, n,    i) {
-	if (n)
-		print "\n" title
-	for (i = 1; i <= n; i++)
-		print substr(lines[i], 1, 300)
-}
-
-function tables(    k, i, first) {
-	printf("\n%8s %6s %12s %12s %12s %12s  %s\n", "nodes", "run", "time (ms)", "launch", "init",
-		"wireup", "slowest on")
-	for (k = 1; k <= runs; k++)
-		printf("%8d %6s %12.3f %12.3f %12.3f %12.3f  %s\n", nodes[k], run[k] == 1 ? "first" : run[k],
-			time[k], launch[k], init[k], wireup[k], slowest[k])
-	print "\nThe first launch of each size; then the later ones, of the phases the medians:\n"
-	printf("%8s %12s %12s %12s %12s %12s %12s %12s\n", "nodes", "first (ms)", "median", "min", "max",
-		"launch", "init", "wireup")
-	for (i = 1; i <= sizes; i++) {
-		first = size[i] "-1" in number ? sprintf("%.3f", time[number[size[i] "-1"]]) : "-"
-		phases = sprintf(" %12.3f %12.3f %12.3f", typical(launch, size[i]), typical(init, size[i]),
-			typical(wireup, size[i]))
-		figure = typical(time, size[i])
-		printf("%8d %12s", size[i], first)
-		if (later)
-			printf(" %12.3f %12.3f %12.3f%s", figure, s[1], s[later], phases)
-		print ""
-		gsub(/ +/, ",", phases)
-		print size[i] "," figure phases >"sizes"
-	}
-	# For ranks.svg, the run whose time is the median, of an even number the lower
-	for (k = 1; k <= runs; k++)
-		if (nodes[k] == largest && (!later || run[k] > 1 && time[k] == s[int((later + 1) / 2)]))
-			printf("%d %d %d %.3f\n", largest, run[k], ppn, time[k]) >"shown"
-}
-
-# Of the largest size: the first launch, the median of the later ones, and their range; - is none
-function results(    middle) {
-	first_ms = median_ms = range_ms = "-"
-	if (largest "-1" in number)
-		first_ms = sprintf("%.3f", time[number[largest "-1"]])
-	middle = typical(time, largest)
-	if (later) {
-		median_ms = sprintf("%.3f", middle)
-		range_ms = sprintf("%.3f to %.3f", s[1], s[later])
-	}
-}
-
-function headline() {
+function headline(    text) {
 	if (!runs)
 		return "none, no run is valid"
-	return (first_ms == "-" ? "no valid first launch" : first_ms " ms at the first launch") \
-		(later ? "; then " median_ms " ms" : "") \
-		(later > 1 ? ", the median of " later " (" range_ms ")" : "") \
-		sprintf("; %d nodes x %d = %d ranks", largest, ppn, largest * ppn)
+	text = first == "-" ? "no valid first launch" : first " ms at the first launch"
+	if (later)
+		text = text "; then " middle " ms, the median of " later " (" range ")"
+	return text sprintf("; %d nodes x %d = %d ranks", largest, ppn, largest * ppn)
+}
+
+function tables(    k, i, line) {
+	printf("\n%8s %6s %12s %12s %12s %12s  %s\n", "nodes", "run", "time (ms)", "launch", "init",
+		"wireup", "slowest on")
+	for (k = 1; k <= runs; k++) {
+		line = sprintf("%12.3f %12.3f %12.3f %12.3f  %s", figure("time", k), figure("launch_max", k),
+			figure("init_max", k), figure("wireup_max", k), value[key[k], "slowest_host"])
+		printf("%8d %6s %s\n", nodes[k], run[k] == 1 ? "first" : run[k], line)
+		if (nodes[k] == largest && index(line, " " shown " "))
+			print "ranks-" largest "-" run[k] ".csv" >(out "/shown")
+	}
+	print "\nThe first launch of each size; then the later ones, of the phases the medians:\n"
+	printf("%8s %12s %12s %24s %12s %12s %12s\n", "nodes", "first (ms)", "median", "min to max",
+		"launch", "init", "wireup")
+	for (i = 1; i <= sizes; i++) {
+		results(size[i])
+		line = sprintf("%12.3f %12.3f %12.3f", typical("launch_max", size[i]),
+			typical("init_max", size[i]), typical("wireup_max", size[i]))
+		printf("%8d %12s %12s %24s %s\n", size[i], first, middle, range, line)
+		gsub(/ +/, ",", line)
+		print size[i] "," typical("time", size[i]) line >(out "/sizes.csv")
+	}
 }
 
 function print_row(    format) {
@@ -240,48 +210,44 @@ function print_row(    format) {
 		printf(format, "system, job", "nodes", "ppn", "NICs", "MPI", "first (ms)", "median",
 			"min to max", "failed", "warnings", "source", "verdict")
 	printf(format, env["SLURM_CLUSTER_NAME"] " " env["SLURM_JOB_ID"],
-		largest + 0 " of " env["COMPUTE_NODES"], ppn, env["NICS"], mpi, first_ms, median_ms, range_ms,
-		expected - runs, warnings + 0, source, worst)
+		largest + 0 " of " env["COMPUTE_NODES"], ppn, env["NICS"], mpi, first, middle, range,
+		expected - runs, warned + 0, source, worst)
 }
 
 END {
-	finish_output()
-	finish_ranks()
+	finish_nodes()
 	if (env["RUNS"] !~ /^[1-9][0-9]*$/ || length(env["RUNS"]) > 6) {
 		print "summarize: error: environment.txt: RUNS is no number from 1 to 999999" >"/dev/stderr"
 		exit 2
 	}
-	sub(/^MPI: (MPI VERSION *: *)?/, "", mpi)
-	sub(/( *,| \().*/, "", mpi)
-	sub(/ Version: */, " ", mpi)
 	expected = env["RUNS"] * split(env["SWEEP"], word, " ")
+	if (matched < rows)
+		problems = problems "\nresults.csv: " rows - matched " rows belong to no complete output"
+	if (problems)
+		worst = "FAIL"
+	results(largest)
 	if (runs)
-		judge_size()
+		judge_nodes()
 	verdict(runs == expected ? "PASS" : "FAIL", "valid runs: " runs + 0 " of " expected)
 	if (runs)
 		verdict(executable >= 104857600 ? "PASS" : "FAIL", "executable: " executable \
 			" bytes; the rule is 104857600")
 	source = judge_source()
-	if (launched < expected)
-		problem[++problems] = plural(expected - launched, "run") " left no output"
-	if (matched < rows - 1)
-		problem[++problems] = "results.csv has " plural(rows - 1 - matched, "row") " too many"
-	if (problems)
-		worst = "FAIL"
-	results()
 	if (table) {
 		print_row()
-	} else {
-		print "Ziatest: job " env["SLURM_JOB_ID"] " on " env["SLURM_CLUSTER_NAME"] ", " env["DATE"] \
-			(mpi ? ", " mpi : "")
-		printf("Time: %s\n\n%s", headline(), verdicts)
-		list("Problems", problem, problems)
-		list("Warnings", warning, warnings)
+		exit worst == "FAIL"
 	}
-	if (runs && !table) {
+	job = "job " env["SLURM_JOB_ID"] " on " env["SLURM_CLUSTER_NAME"]
+	print "Ziatest: " job ", " env["DATE"] (mpi ? ", " mpi : "")
+	printf("Time: %s\n\n%s", headline(), verdicts)
+	if (problems)
+		print "\nProblems" problems
+	if (warnings)
+		print "\nWarnings" warnings
+	if (runs) {
+		print "Ziatest, " job ", " mpi ", " largest " nodes x " ppn >(out "/title")
 		tables()
 		standing_out()
-		print env["SLURM_CLUSTER_NAME"] ", job " env["SLURM_JOB_ID"] ", " mpi >"title"
 	}
 	exit worst == "FAIL"
 }
