@@ -6,7 +6,7 @@
 bin=$tmp/bin
 mkdir "$bin" "$tmp/here"
 # shellcheck disable=SC2086 # options
-cc ${SANITIZE-} -o "$bin/ziatest" ziatest.c || exit 1
+cc $sanitize -o "$bin/ziatest" ziatest.c || exit 1
 cat >"$bin/fake" <<'END'
 #!/bin/sh
 # One line: the arguments, each in []

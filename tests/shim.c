@@ -1,10 +1,12 @@
-/* Preloaded into ziaprobe: an injected fault. SHIM="WHERE CALL COMMAND": the rank or the
- * node WHERE (3, n2), when MPI_Init returns or its first other CALL begins (Send, Recv,
- * Gather, Igather, Finalize), or for a node in PMIx_Init (Setup), runs the shell's COMMAND, whose $PPID it is, and waits for it.
+/* Preloaded into ziaprobe: an injected fault. SHIM="WHERE CALL COMMAND": the rank or the node WHERE
+ * (3, n2), when MPI_Init returns or its first other CALL begins (Send, Recv, Gather, Igather,
+ * Finalize), or for a node in PMIx_Init (Setup), runs the shell's COMMAND, whose $PPID it is, and
+ * waits for it. Where $MARKS is set, every rank R that comes to CALL makes a file CALL.R there.
  * With $HELPER set, SIGALRM comes to a helper thread, as an MPI library's may be. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,18 +18,23 @@
 static void fault(const char *call)
 {
 	static int done;
-	char where[64], when[9], host[64], number[16] = "";
+	char where[64], when[9], host[64], number[16] = "", mark[4096];
 	int rank, command;
 
 	if (strcmp(call, "Setup") != 0) {
 		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 		snprintf(number, sizeof number, "%d", rank);
 	}
+	if (getenv("MARKS")) {
+		snprintf(mark, sizeof mark, "%s/%s.%s", getenv("MARKS"), call, number);
+		close(creat(mark, 0644));
+	}
 	gethostname(host, sizeof host);
 	if (sscanf(getenv("SHIM"), "%63s %8s %n", where, when, &command) != 2)
 		abort();
-	if (done || strcmp(when, call) != 0 ||
-	    (strcmp(where, host) != 0 && strcmp(where, number) != 0))
+	if (done || strcmp(when, call) != 0)
+		return;
+	if (strcmp(where, host) != 0 && strcmp(where, number) != 0)
 		return;
 	done = 1;
 	unsetenv("LD_PRELOAD");
