@@ -8,11 +8,8 @@ needs_cluster
 cat >"$tmp/case" <<'END'
 name=$1
 shift
-for try in 1 2 3; do
-	"$@" >"$name.out" 2>"$name.err"
-	echo $? >"$name.status"
-	grep -qE "$died" "$name.err" || break
-done
+"$@" >"$name.out" 2>"$name.err"
+echo $? >"$name.status"
 END
 
 # result_of NODES N DIR NAME LINE: what the case NAME in DIR left
@@ -66,6 +63,18 @@ if [ -d "$tmp/openmpi" ]; then
 		./ziatest 2 'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:{}:node'
 	result_of 4 2 . placeholder-mpirun \
 		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
+
+	# Slurm's own default barrier lets a node go on before the others have come, and a first
+	# message then finds an Open MPI that is not ready; tests/cluster chooses the other one.
+	cc -o barrier "$top/tests/barrier.c" -ldl
+	ok 'no node goes on before the others have come' \
+		cluster 2 srun --mpi=pmix -N 2 -n 2 ./barrier come
+	export SLURM_PMIX_FENCE=mixed OMPI_MCA_pml=ob1
+	cluster 3 sh "$tmp/case" race ./ziatest 4 'srun --mpi=pmix -N 3 -n 12 --ntasks-per-node'
+	unset SLURM_PMIX_FENCE OMPI_MCA_pml
+	crash='mca_pml_ob1_recv_frag_callback_match|Failing at address: .nil.'	# 5.0, 4.1
+	ok "with Slurm's own: a result, or the crash that is known" \
+		grep -qE "^Slowest|$crash" race.err || diag "$(cat race.err)"
 fi
 if [ -d "$tmp/mpich" ]; then
 	cd "$tmp/mpich" || exit 1
