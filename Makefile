@@ -68,15 +68,9 @@ changes.diff: ziatest ziaprobe
 	fi >$@
 
 # The main job: a 4-node Slurm inside this machine, 4 processes on each node. With MPICH:
-# make run MPICC=mpicc.mpich SLURM_MPI_TYPE=pmi2
+# make run MPICC=mpicc.mpich
 run: all
-	@if tests/cluster 4 true; then \
-		tests/cluster 4 ./ziatest 4 "srun --ntasks 16 --ntasks-per-node "; \
-	else \
-		echo 'no Slurm: one node, under the local mpirun' >&2; \
-		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-			./ziatest 2 "mpirun --oversubscribe -npernode"; \
-	fi
+	@tests/run
 
 check: all
 	prove -j 2 tests
