@@ -2,12 +2,13 @@
 #
 #	make MPICC=cc			another MPI compiler wrapper
 #	make CFLAGS=-O3 LDFLAGS=-flto	as usual
+#	make STRICT=1			warnings, as errors: for gcc and clang
 #	make check			the tests
 #	make bench			what the benchmark itself costs
 #	make install PREFIX=~/.local	both programs, into PREFIX/bin
 
 MPICC   = mpicc
-CFLAGS  = -O2 -Wall -Wextra -Wpedantic -std=c11
+CFLAGS  = -O2 -std=c11
 PREFIX  = /usr/local
 DESTDIR =
 
@@ -20,9 +21,11 @@ PAD = 104857600
 static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
 FENCE = $(if $(static),,-DFENCE -rdynamic -ldl)
 
+strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
+
 sources = ziaprobe.c $(sort $(wildcard offclock/*.c))
-ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
-ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD_FILE=.pad $(CFLAGS) $(LDFLAGS) -o ziaprobe \
+ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
+ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD_FILE=.pad $(CFLAGS) $(strict) $(LDFLAGS) -o ziaprobe \
 	$(sources) $(FENCE) $(LDLIBS)
 
 quote = '$(subst ','\'',$(1))'
@@ -73,6 +76,7 @@ run: all
 	@tests/run
 
 check: all
+	@tests/versions
 	prove -j 2 tests
 
 # What the benchmark itself costs; BENCH=full for the long version
