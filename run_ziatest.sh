@@ -43,7 +43,8 @@ die() {	# MESSAGE
 }
 
 # Ends the steps that a launch has left: the next launch would wait for them inside its own time.
-# Leaves in $stays those that are still there after a minute. Spares the step it runs in itself.
+# Spares those without a number, as batch, and the one it runs in. Leaves in $stays what is still
+# there after a minute, and says so, also in the file $output.
 end_steps() {
 	tries=60
 	while [ $((tries -= 1)) -ge 0 ]; do
@@ -53,9 +54,10 @@ end_steps() {
 			return
 		fi
 		# shellcheck disable=SC2086 # one argument a step
-		scancel --quiet $stays
+		scancel $stays 2>/dev/null	# to which one that has just ended is an error
 		sleep 1
 	done
+	echo "run_ziatest.sh: error: step $stays does not end; no more launches" | tee -a "$output"
 }
 
 launch() {	# NODES RUN
@@ -69,10 +71,10 @@ $SRUN_OPTIONS --nodes=$1 --ntasks=$(($1 * PPN)) --cpus-per-task=$STRIDE --ntasks
 	end_steps
 	if [ -n "$stays" ]; then
 		status=1
-		echo "run_ziatest.sh: error: step $stays does not end; no more launches" | tee -a "$output"
 	fi
 	echo "status $status" >>"$output"
-	echo "run $2/$RUNS on $1 nodes: status $status; $(sed -n 2,3p "$output" | paste -s -d ' ' -)"
+	echo "run $2/$RUNS on $1 nodes: status $status; $(grep -E '^Time|^Slow|error:' "$output" |
+		head -n 2 | paste -s -d ' ' -)"
 }
 
 case " $RUNS $SWEEP $NICS $PPN $STRIDE $TIMEOUT $COMPUTE_NODES" in
@@ -80,13 +82,12 @@ case " $RUNS $SWEEP $NICS $PPN $STRIDE $TIMEOUT $COMPUTE_NODES" in
 	die 'RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES: each must be a number from 1 up' ;;
 esac
 result=ziatest-${SLURM_JOB_ID:?not inside a Slurm job; use sbatch or salloc}
-if [ ! -f build.txt ]; then
-	die "no build.txt in $PWD: submit in the directory in which you ran make"
-fi
+ls build.txt changes.diff >/dev/null || die "no build in $PWD: submit where you ran make"
 mkdir "$result" "$result/output" || die "cannot make $PWD/$result"
 echo 'This job was ended from outside.' >"$result/INCOMPLETE"
 cp build.txt changes.diff "$result"
-offclock/inventory "$0" >"$result/environment.txt"	# fills in the settings that are empty
+output=$result/environment.txt
+offclock/inventory "$0" >"$output"	# fills in the settings that are empty
 end_steps
 sed '/^$/q' "$result/environment.txt"
 setting() {	# NAME
