@@ -54,15 +54,20 @@ function finish_nodes() {	# at the end of a run's ranks
 	split("", slow)
 }
 
-function usual(phase, node,    k) {	# the median over all runs
+function usual(phase, node,    k) {	# the median over all runs, of an even number the lower
 	for (k = 1; k <= evaluated; k++)
 		s[k] = excess[phase, node, k] + 0
-	return median(s, evaluated)
+	sort(s, evaluated)
+	return s[int((evaluated + 1) / 2)]
 }
 
 function standing_out(    least, node, launch, init, exchange, most, found, sorted) {
 	print "\nNodes that stand out, by what they take longer than the others (ms, median of " \
-		evaluated " runs on " largest " nodes)\n"
+		evaluated + 0 " runs on " largest " nodes)\n"
+	if (evaluated < 2 || largest < 3) {
+		print "not known: it takes two runs on three nodes to tell a slow node from chance"
+		return
+	}
 	least = typical("time", largest) / 10
 	sorted = "sort -k 1,1nr -k 2 | head -n 5 | cut -f 2-"
 	for (node in partner) {
@@ -71,17 +76,15 @@ function standing_out(    least, node, launch, init, exchange, most, found, sort
 		exchange = usual("exchange", node)
 		most = launch > init ? launch : init
 		most = exchange > most ? exchange : most
-		if (evaluated == 1 || most < least)
+		if (most < least)
 			continue
 		if (!found++)
-			printf("%-20s %12s %12s %12s %9s\n", "node", "launch", "init", "exchange", "worst in")
+			printf("%-20s %12s %12s %12s  %s\n", "node", "launch", "init", "exchange", "worst in")
 		fflush()	# before what sort prints
-		printf("%.3f\t%-20s %12.3f %12.3f %12.3f %9d%s\n", most, node, launch, init, exchange,
-			worst_in[node], most == exchange ? "  or its partner " partner[node] : "") | sorted
+		printf("%.3f\t%-20s %12.3f %12.3f %12.3f  %d of %d%s\n", most, node, launch, init, exchange,
+			worst_in[node], evaluated, most == exchange ? ", or its partner " partner[node] : "") | sorted
 	}
-	if (evaluated == 1)
-		print "not known: one run's slowest node may be chance"
-	else if (!found)
+	if (!found)
 		print "none"
 	close(sorted)
 }

@@ -1,10 +1,9 @@
-# scaling.gnuplot - scaling.svg: the time over the nodes, both logarithmic
-#
-#	gnuplot -c scaling.gnuplot DATA	reads results.csv; DATA/title; DATA/sizes.csv: nodes, the
-#					medians of time, launch, init, wireup
+# scaling.gnuplot - scaling.svg: the time over the nodes, both logarithmic. Reads title,
+# results.csv, and sizes.csv: nodes, the medians of time, launch, init, wireup.
 
 set terminal svg size 900,560 font 'Helvetica,14' background 'white' noenhanced
-set title system('cat '.ARG1.'/title')
+set datafile separator ','
+set title system('cat title')
 set xlabel 'nodes'
 set ylabel 'ms'
 set logscale xy
@@ -16,13 +15,12 @@ set ytics ()
 do for [i = -3:7] {
 	set ytics add (10.0**i, 2 * 10.0**i, 5 * 10.0**i)
 }
-set datafile separator ','
-sizes = ARG1.'/sizes.csv'
-stats sizes using 1 nooutput
+stats 'sizes.csv' using 1 nooutput
 set xrange [STATS_min / 1.1:STATS_max * 1.1]
-plot sizes using 1:3:xtic(1) with lines lw 1.5 lc rgb '#0072b2' title 'launch', \
-	sizes using 1:4 with lines lw 1.5 lc rgb '#e69f00' title 'init', \
-	sizes using 1:5 with lines lw 1.5 lc rgb '#009e73' title 'wireup', \
-	sizes using 1:2 with lines lw 3 lc rgb '#222222' title 'time, median', \
+set style data linespoints
+plot 'sizes.csv' using 1:2:xtic(1) lw 3 pt 1 ps 1.5 lc rgb '#222222' title 'time, median', \
 	'results.csv' using 'nodes':'time_ms' with points pt 7 ps 0.5 lc rgb '#222222' \
-		title 'every run'
+		title 'every run', \
+	'sizes.csv' using 1:3 lw 1.5 pt 7 ps 0.5 lc rgb '#0072b2' title 'launch', \
+	'sizes.csv' using 1:4 lw 1.5 pt 7 ps 0.5 lc rgb '#e69f00' title 'init', \
+	'sizes.csv' using 1:5 lw 1.5 pt 7 ps 0.5 lc rgb '#009e73' title 'wireup'

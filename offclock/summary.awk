@@ -9,8 +9,6 @@ BEGIN {
 	worst = "PASS"
 }
 
-length > 4000 { $0 = substr($0, 1, 4000) }	# not every awk prints longer ones
-
 FNR == 1 {
 	finish_nodes()
 	id = FILENAME
@@ -24,8 +22,10 @@ FNR == 1 {
 
 FILENAME == "build.txt" && sub(/^commit: /, "") { commit = $0 }
 
-FILENAME == "changes.diff" && /^diff / && sub(/.* b\//, "") && /^Makefile$|\.[ch]$/ {
-	changed = changed (changed ? ", " : "") $0
+FILENAME == "changes.diff" && /^diff / && sub(/.* "?b\//, "") {
+	differ++
+	if (/^Makefile$|\.[ch]"?$/)
+		changed = changed (changed ? ", " : "") $0
 }
 
 FILENAME == "environment.txt" && (at = index($0, "=")) && !(substr($0, 1, at - 1) in env) {
@@ -46,7 +46,7 @@ FILENAME ~ /^output/ {
 		stamp = sprintf("%02d:%02d:%02d.%06d", word[2] / 3600 % 24, word[2] / 60 % 60,
 			word[2] % 60, word[3])
 	}
-	if (/^Time test was completed in |^Slowest rank: /)
+	if (/^Time test was completed in |^Slowest rank: |^[0-9.]+ ms, /)
 		said = said $0 "; "
 	if (/error:/ && !error)
 		error = $0 "; "
@@ -60,17 +60,20 @@ FILENAME ~ /^output/ {
 		finish_run()
 }
 
-# A run counts if its status is 0, and its row is valid and has the two lines that it printed.
+# A run counts if its status is 0, and its row is valid and has the three lines that it printed.
 function finish_run(    ms, time) {
 	matched += stamp in row
 	ms = value[stamp, "time_ms"]
 	time = sprintf("%8.2f millisecs", ms)
 	if (ms >= 1000)
 		time = sprintf("%3d:%02d min:sec", ms / 60000, ms / 1000 % 60)
-	time = "Time test was completed in " time "; Slowest rank: " value[stamp, "slowest_rank"] "; "
+	time = "Time test was completed in " time "; Slowest rank: " value[stamp, "slowest_rank"] "; " \
+		sprintf("%.3f ms, %d nodes x %d = %d ranks; ", ms, part[1], value[stamp, "ppn"],
+			value[stamp, "ranks"])
 	if ($0 != "status 0" || said != time || value[stamp, "valid"] != 1 ||
 	    value[stamp, "nodes"] != part[1]) {
-		problems = problems "\n" who $0 "; " said error "its row: " row[stamp]
+		problems = problems "\n" who ($0 == "status 0" ? "output and row disagree" : $0) "; " said \
+			error "row: " (stamp in row ? row[stamp] : "none")
 		return
 	}
 	number[id] = ++runs
@@ -98,19 +101,16 @@ function sort(s, n,    gap, i, j, x) {	# s[1..n], a shell sort
 		}
 }
 
-function median(s, n) {	# of s[1..n], which it sorts
-	sort(s, n)
-	return (s[int((n + 1) / 2)] + s[int((n + 2) / 2)]) / 2
-}
-
 # The median of a figure over the later runs on n nodes, or that of the first if there are no
-# others. Leaves them in s[], and in later how many they are.
+# others. Leaves them in s[], sorted, and in later how many they are.
 function typical(name, n,    k) {
 	later = 0
 	for (k = 1; k <= runs; k++)
 		if (nodes[k] == n && run[k] > 1)
 			s[++later] = figure(name, k)
-	return later ? median(s, later) : figure(name, number[n "-1"])
+	sort(s, later)
+	return later ? (s[int((later + 1) / 2)] + s[int((later + 2) / 2)]) / 2 : \
+		figure(name, number[n "-1"])
 }
 
 # The time on n nodes, as text; - where there is none. Leaves in shown the one that is the median,
@@ -163,9 +163,10 @@ function judge_nodes(    of, nics, text) {
 }
 
 function judge_source() {
-	sub(/-dirty$/, "", commit)
 	if (commit == "" || commit == "UNKNOWN")
 		return verdict("UNKNOWN", "source: built outside git")
+	if (sub(/-dirty$/, "", commit) && !differ)
+		return verdict("UNKNOWN", "source: differs from commit " commit ", changes.diff says not how")
 	if (changed)
 		return verdict("CHANGED", "source: " changed (changed ~ /,/ ? " differ" : " differs") \
 			" from commit " commit ", see changes.diff")
@@ -177,7 +178,7 @@ function headline(    text) {
 		return "none, no run is valid"
 	text = first == "-" ? "no valid first launch" : first " ms at the first launch"
 	if (later)
-		text = text "; then " middle " ms, the median of " later " (" range ")"
+		text = text "; then " middle " ms" (later == 1 ? "" : ", the median of " later " (" range ")")
 	return text sprintf("; %d nodes x %d = %d ranks", largest, ppn, largest * ppn)
 }
 
@@ -188,8 +189,8 @@ function tables(    k, i, line) {
 		line = sprintf("%12.3f %12.3f %12.3f %12.3f  %s", figure("time", k), figure("launch_max", k),
 			figure("init_max", k), figure("wireup_max", k), value[key[k], "slowest_host"])
 		printf("%8d %6s %s\n", nodes[k], run[k] == 1 ? "first" : run[k], line)
-		if (nodes[k] == largest && index(line, " " shown " "))
-			print "ranks-" largest "-" run[k] ".csv" >(out "/shown")
+		if (nodes[k] == largest && sprintf("%.3f", figure("time", k)) == shown)
+			print "ranks-" largest "-" run[k] ".csv" >"shown"
 	}
 	print "\nThe first launch of each size; then the later ones, of the phases the medians:\n"
 	printf("%8s %12s %12s %24s %12s %12s %12s\n", "nodes", "first (ms)", "median", "min to max",
@@ -200,7 +201,7 @@ function tables(    k, i, line) {
 			typical("init_max", size[i]), typical("wireup_max", size[i]))
 		printf("%8d %12s %12s %24s %s\n", size[i], first, middle, range, line)
 		gsub(/ +/, ",", line)
-		print size[i] "," typical("time", size[i]) line >(out "/sizes.csv")
+		print size[i] "," typical("time", size[i]) line >"sizes.csv"
 	}
 }
 
@@ -210,16 +211,12 @@ function print_row(    format) {
 		printf(format, "system, job", "nodes", "ppn", "NICs", "MPI", "first (ms)", "median",
 			"min to max", "failed", "warnings", "source", "verdict")
 	printf(format, env["SLURM_CLUSTER_NAME"] " " env["SLURM_JOB_ID"],
-		largest + 0 " of " env["COMPUTE_NODES"], ppn, env["NICS"], mpi, first, middle, range,
+		(runs ? largest : "-") " of " env["COMPUTE_NODES"], ppn, env["NICS"], mpi, first, middle, range,
 		expected - runs, warned + 0, source, worst)
 }
 
 END {
 	finish_nodes()
-	if (env["RUNS"] !~ /^[1-9][0-9]*$/ || length(env["RUNS"]) > 6) {
-		print "summarize: error: environment.txt: RUNS is no number from 1 to 999999" >"/dev/stderr"
-		exit 2
-	}
 	expected = env["RUNS"] * split(env["SWEEP"], word, " ")
 	if (matched < rows)
 		problems = problems "\nresults.csv: " rows - matched " rows belong to no complete output"
@@ -245,7 +242,7 @@ END {
 	if (warnings)
 		print "\nWarnings" warnings
 	if (runs) {
-		print "Ziatest, " job ", " mpi ", " largest " nodes x " ppn >(out "/title")
+		print "Ziatest, " job ", " mpi ", " largest " nodes x " ppn >"title"
 		tables()
 		standing_out()
 	}

@@ -54,6 +54,8 @@ says 'a patch' 0 \
 	'for file in ziaprobe.c offclock/run.h README.md; do
 		echo "diff --git a/$file b/$file"
 	done >changes.diff'
+says 'a patch whose difference is lost' 0 'UNKNOWN  source: differs from commit [0-9a-f]*, ' \
+	'sed -i "s/^commit: .*/&-dirty/" build.txt; rm changes.diff'
 says 'built outside git' 0 'UNKNOWN  source: built outside git' \
 	'sed -i "s/^commit: .*/commit: UNKNOWN/" build.txt'
 
@@ -68,26 +70,33 @@ says 'no later launch' 1 "Time: $number ms at the first launch; 16 nodes .*valid
 results.csv: 2 rows belong to no complete output" 'rm output/16-[23].txt'
 says 'an output without its end' 1 'Problems\|results.csv: 1 rows belong to no complete output' \
 	'sed -i "\$d" output/2-1.txt'
+says 'a time altered by less than a second' 1 'run 1 on 16 nodes: output and row disagree; ' \
+	'sed -i "11s/,32,2036/,32,2096/" results.csv'
 says 'a row twice' 1 'Problems\|results.csv: 1 rows belong to no complete output' \
 	'sed -n "\$p" results.csv >>results.csv'
 says 'a time altered in results.csv' 1 \
-	'Problems\|run 3 on 16 nodes: status 0; Time test was [^|]* its row: [^|]*,32,99.5,' \
+	'Problems\|run 3 on 16 nodes: output and row disagree; Time [^|]* row: [^|]*,32,99.5,' \
 	'sed -i "\$s/,32,[0-9.]*,/,32,99.5,/" results.csv'
-says 'a time altered in an output' 1 'Problems\|run 3 on 16 nodes: status 0; Time test [^|]* 9:59' \
+says 'a time altered in an output' 1 \
+	'Problems\|run 3 on 16 nodes: output and row disagree; Time [^|]* 9:59' \
 	'sed -i "s/completed in .*/completed in   9:59 min:sec/" output/16-3.txt'
-says 'a run that is not valid' 1 'Problems\|run 3 on 16 nodes: .*ziaprobe: error: x; its row: ' \
+says 'a run that is not valid' 1 'Problems\|run 3 on 16 nodes: .*ziaprobe: error: x; row: ' \
 	'sed -i "\$s/1\$/0/" results.csv; sed -i "2s/^/ziaprobe: error: x\n/" output/16-3.txt'
 says 'a warning' 0 'Warnings\|run 1 on 2 nodes: ziaprobe: warning: w\|' \
 	'sed -i "2s/^/ziaprobe: warning: w\n/" output/2-1.txt'
 
 # Hostile evidence
-says 'many runs' 2 'summarize: error: environment.txt: RUNS is no number from 1 to 999999' \
+says 'many runs' 2 'summarize: error: it: environment.txt: RUNS is no number from 1 to 999999' \
 	'set_to RUNS 2000000'
 says 'a program as a setting' 2 'RUNS is no number' 'set_to RUNS "\$(touch pwned)"'
 says 'a FIFO' 2 'summarize: error: it: ./results.csv is no regular file' \
 	'rm results.csv; mkfifo results.csv'
 says 'a link' 2 'summarize: error: it: ./output/2-1.txt is no regular file' \
 	'ln -sf /dev/zero output/2-1.txt'
+says 'directories named as files' 1 'FAIL     valid runs: 0 of 12' \
+	'rm output/2-1.txt results.csv; mkdir output/2-1.txt results.csv; touch results.csv/x'
+says 'a long line' 1 'results.csv: 1 rows belong to no complete output' \
+	'head -c 200000000 /dev/zero >>results.csv'
 says 'escape codes and a program' 0 'Ziatest: job 1 on \?\[31m\?\$\(touch pwned\)' \
 	'set_to SLURM_CLUSTER_NAME "$(printf "\033[31m\233")\$(touch pwned)"'
 says 'file names that are options, programs and variables' 0 'PASS     valid runs: 12 of 12' \
@@ -125,9 +134,13 @@ stands_out 'late in launch, no setup' 'n3 +[89][0-9]{3}\.[0-9]+ +0.000 +0.000 +3
 	'$5 = ""; if ($3 == "n3") $4 += 9000; else $6 += 9000'
 stands_out 'early in launch, so longer in MPI_Init' none \
 	'$5 = ""; if ($3 == "n3") $4 -= 400; else $6 -= 400'
-stands_out 'late in the exchange' 'n3 +0.000 +0.000 +[89][0-9]{3}\.[0-9]+ +3  or its partner n4' \
+stands_out 'late in the exchange' \
+	'n3 +0.000 +0.000 +[89][0-9]{3}\.[0-9]+ +3 of 3, or its partner n4' \
 	'if ($7 != "" && $3 == "n3") $7 += 9000'
 stands_out 'late in one run only' none 'if ($3 == "n3" && FILENAME ~ /-3/) $4 += 9000'
+says 'late in one of two runs only' 0 'others \(ms, median of 2 [^|]*\|\|none' \
+	'rm ranks-16-3.csv; sed -i "s/,n3,/&9/" ranks-16-2.csv'
+says 'no ranks' 0 'others \(ms, median of 0 [^|]*\|\|not known: .*' 'rm ranks-*'
 stands_out 'the worst first' 'n16 [^|]*\|n15 [^|]*\|n14 [^|]*' 'if ($2 > 13) $4 += 9000 * $2'
 
 # Several jobs
