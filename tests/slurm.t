@@ -15,7 +15,7 @@ END
 # result_of NODES N DIR NAME LINE: what the case NAME in DIR left
 result_of() {
 	# Open MPI's mpirun warns now and then of a race of its own with ssh.
-	sed -i '/plm:rsh: Warning: setpgid/d' "$3/$4.err"
+	sed -i '/plm:[rs]sh: Warning: setpgid/d' "$3/$4.err"
 	more=
 	[ "$1" -gt 1 ] || more="\|$one_node"
 	like "$4: the command line and the result, nothing else" \
