@@ -77,7 +77,7 @@ run: all
 
 check: all
 	@tests/versions
-	prove -j 2 tests
+	prove -j 2 --failures --comments tests
 
 # What the benchmark itself costs; BENCH=full for the long version
 bench: all
