@@ -4,6 +4,7 @@
 #	make CFLAGS=-O3 LDFLAGS=-flto	as usual
 #	make STRICT=1			warnings, as errors: for gcc and clang
 #	make check			the tests
+#	make soak ROUNDS=20 SEED=7	launches with random faults
 #	make bench			what the benchmark itself costs
 #	make install PREFIX=~/.local	both programs, into PREFIX/bin
 
@@ -77,7 +78,11 @@ run: all
 
 check: all
 	@tests/versions
-	prove -j 2 --failures --comments tests
+	prove -j 4 --failures --comments tests
+
+# Launches with random faults
+soak: all
+	tests/soak $(or $(ROUNDS),100) $(SEED)
 
 # What the benchmark itself costs; BENCH=full for the long version
 bench: all
@@ -92,4 +97,4 @@ clean:
 		tests/bench/results.csv
 
 .DELETE_ON_ERROR:
-.PHONY: all run check bench install clean
+.PHONY: all run check soak bench install clean

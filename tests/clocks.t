@@ -71,7 +71,7 @@ corrected() {
 # clock, has LAUNCHER start the probes; a warning says that the clock of WHO is 5 s off. The time by
 # the stamping clock is known where probes run on FROM, one of the first nodes, and are told of it.
 known='by the clock that stamped the start the time is -?[0-9.]+ ms'
-unknown='there is no corrected time, [^|]*'
+unknown='there is no corrected time, .*'
 blamed() {
 	ziatest="../ziatest --csv csv --ranks ranks 1 '$4'"
 	[ "$3" = login ] || ziatest="ssh $3 \"cd '$dir/$1' &&
@@ -82,7 +82,7 @@ blamed() {
 		stamper='' then=$unknown ;;
 	esac
 	expect "$1" 0 "echo $2 >shift; $ziatest" "?ziatest: .*" "$result" \
-		"ziaprobe: warning: the clocks? of $5 \(within [0-9.]* ms\); $then; synch[^|]*"
+		"ziaprobe: warning: the clocks? of $5 \(within [0-9.]* ms\); $then; synch.*"
 	blamed="$blamed $1/$2/$stamper"
 }
 
@@ -141,12 +141,12 @@ for mpi in openmpi mpich; do
 		blamed two-n2 n1=+5 n2 "$two" "$differ"
 	fi
 	expect date 0 'echo n1=-5 >shift; srun -N 4 -n 4 ../ziaprobe $(date +"%s %6N") 1' \
-		"$result" "ziaprobe: warning: the clock of $behind [^|]*; $unknown; synch[^|]*"
+		"$result" "ziaprobe: warning: the clock of $behind .*; $unknown; synch.*"
 	# n1 stamps the reply by a clock that is 5 s behind that of n2, which stamps the start.
 	expect early "$fails" 'echo n1=-5 >shift
 		ssh n2 "cd $PWD && SLURM_MPI_TYPE=$SLURM_MPI_TYPE ../ziatest 1 '"'$two'"'"' \
-		"ziaprobe: error: the time would be -[0-9.]+ s, as rank 0 on n1 [^|]*" \
-		"ziaprobe: warning: the clocks of $differ [^|]*; $known; [^|]*"
+		"ziaprobe: error: the time would be -[0-9.]+ s, as rank 0 on n1 .*" \
+		"ziaprobe: warning: the clocks of $differ .*; $known; .*"
 	run_cases 2
 
 	within all '0 3600.25 3599.75 3600.005 3599.995 3600'

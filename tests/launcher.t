@@ -121,6 +121,11 @@ ziatest 1 'touch launched; fake' >/dev/full 2>&1
 is 'nowhere to print to: status 1' $? 1
 ok 'nowhere to print to: nothing is launched' test ! -e launched
 
+# A substitution belongs to the launcher: it is on the clock.
+run ziatest 1 'fake `date +%s%6N`'
+echo "$out" | awk -F '[][]+' '{ exit !($2 >= $5 * 1000000 + $6) }'
+is 'a substitution comes after the stamp' $? 0
+
 # Which probe.
 mv ziaprobe "$bin/ziaprobe"
 run ziatest 3 fake
@@ -133,7 +138,8 @@ odd="$tmp/it's a \$HOME"
 mkdir "$odd"
 cp "$bin/ziatest" "$bin/ziaprobe" "$odd"
 run "$odd/ziatest" 3 fake
-like 'its path is quoted for the shell' "$out" "\[3\]\[$tmp/it's a \\\$HOME/ziaprobe\]$stamped\[3\]"
+like 'its path is one word' "$out" "\[3\]\[$tmp/it's a \\\$HOME/ziaprobe\]$stamped\[3\]"
+is 'and to a shell that reads the printed line' "$(sh -c "$err")" "$out"
 ln -s "$bin/ziatest" "$tmp/link"
 run "$tmp/link" 3 fake
 like 'also when ziatest is a symbolic link' "$err" "fake 3 $bin/ziaprobe $stamp 3"

@@ -1,7 +1,8 @@
 /* Preloaded into ziaprobe: an injected fault. SHIM="WHERE CALL COMMAND": the rank or the node WHERE
  * (3, n2), when MPI_Init returns or its first other CALL begins (Send, Recv, Gather, Igather,
  * Finalize), or for a node in PMIx_Init (Setup), runs the shell's COMMAND, whose $PPID it is, and
- * waits for it. Where $MARKS is set, every rank R that comes to CALL makes a file CALL.R there.
+ * waits for it. Where $MARKS is set, a process that comes to CALL, or to MPI_Init (Start), makes a
+ * file CALL.$RANK there.
  * With $HELPER set, SIGALRM comes to a helper thread, as an MPI library's may be. */
 #define _GNU_SOURCE
 
@@ -15,21 +16,30 @@
 #include <string.h>
 #include <unistd.h>
 
+static void mark(const char *call)
+{
+	char file[4096];
+
+	if (!getenv("MARKS"))
+		return;
+	snprintf(file, sizeof file, "%s/%s.%s", getenv("MARKS"), call, getenv("RANK"));
+	close(creat(file, 0644));
+}
+
 static void fault(const char *call)
 {
 	static int done;
-	char where[64], when[9], host[64], number[16] = "", mark[4096];
+	char where[64], when[9], host[64], number[16] = "";
 	int rank, command;
 
 	if (strcmp(call, "Setup") != 0) {
 		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 		snprintf(number, sizeof number, "%d", rank);
 	}
-	if (getenv("MARKS")) {
-		snprintf(mark, sizeof mark, "%s/%s.%s", getenv("MARKS"), call, number);
-		close(creat(mark, 0644));
-	}
+	mark(call);
 	gethostname(host, sizeof host);
+	if (!getenv("SHIM"))
+		return;
 	if (sscanf(getenv("SHIM"), "%63s %8s %n", where, when, &command) != 2)
 		abort();
 	if (done || strcmp(when, call) != 0)
@@ -61,17 +71,19 @@ static void *helper(void *unused)
 
 int MPI_Init(int *argc, char ***argv)
 {
-	int result = PMPI_Init(argc, argv);
 	pthread_t thread;
 	sigset_t alarm;
+	int result;
 
+	mark("Start");
 	if (getenv("HELPER")) {
 		if (pthread_create(&thread, NULL, helper, NULL) != 0)
 			abort();
 		sigemptyset(&alarm);
 		sigaddset(&alarm, SIGALRM);
-		pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+		pthread_sigmask(SIG_BLOCK, &alarm, NULL); /* the library's threads inherit it */
 	}
+	result = PMPI_Init(argc, argv);
 	fault("Init");
 	return result;
 }
