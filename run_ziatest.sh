@@ -48,7 +48,7 @@ die() {	# MESSAGE
 end_steps() {
 	tries=60
 	while [ $((tries -= 1)) -ge 0 ]; do
-		stays=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i | grep '[0-9]$' |
+		stays=$(squeue -h --steps --jobs="$SLURM_JOB_ID" --format=%i | grep '[0-9]$' |
 			grep -vx "$SLURM_JOB_ID.${SLURM_STEP_ID:-}" | paste -s -d ' ' -)
 		if [ -z "$stays" ]; then
 			return
@@ -62,10 +62,11 @@ end_steps() {
 
 launch() {	# NODES RUN
 	output=$result/output/$1-$2.txt
+	srun="srun $PLACEMENT $SRUN_OPTIONS --nodes=$1 --ntasks=$(($1 * PPN))"
 	# ziaprobe's timeout says what hangs; the one around it is for when no process ever starts.
 	timeout --kill-after=10 $((TIMEOUT + 30)) ./ziatest --verbose --timeout "$TIMEOUT" \
-		--csv "$result/results.csv" --ranks "$result/ranks-$1-$2.csv" "$PPN" "srun $PLACEMENT \
-$SRUN_OPTIONS --nodes=$1 --ntasks=$(($1 * PPN)) --cpus-per-task=$STRIDE --ntasks-per-node " \
+		--csv "$result/results.csv" --ranks "$result/ranks-$1-$2.csv" "$PPN" \
+		"$srun --cpus-per-task=$STRIDE --ntasks-per-node " \
 		>"$output" 2>&1
 	status=$?
 	end_steps

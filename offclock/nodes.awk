@@ -61,7 +61,7 @@ function usual(phase, node,    k) {	# the median over all runs, of an even numbe
 	return s[int((evaluated + 1) / 2)]
 }
 
-function standing_out(    least, node, launch, init, exchange, most, found, sorted) {
+function standing_out(    least, node, launch, init, exchange, most, note, found, sorted) {
 	print "\nNodes that stand out, by what they take longer than the others (ms, median of " \
 		evaluated + 0 " runs on " largest " nodes)\n"
 	if (evaluated < 2 || largest < 3) {
@@ -79,10 +79,12 @@ function standing_out(    least, node, launch, init, exchange, most, found, sort
 		if (most < least)
 			continue
 		if (!found++)
-			printf("%-20s %12s %12s %12s  %s\n", "node", "launch", "init", "exchange", "worst in")
+			printf("%-20s %12s %12s %12s  %s\n", "node", "launch", "init", "exchange",
+				"worst in")
 		fflush()	# before what sort prints
-		printf("%.3f\t%-20s %12.3f %12.3f %12.3f  %d of %d%s\n", most, node, launch, init, exchange,
-			worst_in[node], evaluated, most == exchange ? ", or its partner " partner[node] : "") | sorted
+		note = most == exchange ? ", or its partner " partner[node] : ""
+		printf("%.3f\t%-20s %12.3f %12.3f %12.3f  %d of %d%s\n", most, node, launch, init,
+			exchange, worst_in[node], evaluated, note) | sorted
 	}
 	if (!found)
 		print "none"

@@ -20,7 +20,8 @@ set key outside right center reverse Left samplen 2
 # Each is drawn from the start up, the later ones over the earlier.
 replied(x) = column('completed_ms') - column('clock_offset_ms') + 0 * column('wireup_ms')
 plot file using 1:(replied(0)) with impulses lw bar lc rgb '#009e73' notitle, \
-	file using 1:(replied(0) - column('wireup_ms')) with impulses lw bar lc rgb 'white' notitle, \
+	file using 1:(replied(0) - column('wireup_ms')) \
+		with impulses lw bar lc rgb 'white' notitle, \
 	file using 1:(column('launch_ms') + column('init_ms')) \
 		with impulses lw bar lc rgb '#e69f00' notitle, \
 	file using 1:'launch_ms' with impulses lw bar lc rgb '#0072b2' notitle, \

@@ -119,8 +119,8 @@ int write_csv(const struct run *run, const struct summary *columns, int valid, c
 	if (before.st_size == 0)
 		fprintf(file,
 			"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,"
-			"launch_max_ms,setup_max_ms,init_max_ms,wireup_max_ms,repeat_max_ms,skew_max_ms,"
-			"skew_bound_ms,valid\n");
+			"launch_max_ms,setup_max_ms,init_max_ms,wireup_max_ms,repeat_max_ms,"
+			"skew_max_ms,skew_bound_ms,valid\n");
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	fprintf(file, "%s.%06dZ,%d,%d,%d,%.6f,", started, (int)(run->start / 1000 % 1000000),
 		run->size / run->n, run->n, run->size, ms(run->time));

@@ -67,13 +67,14 @@ function finish_run(    ms, time) {
 	time = sprintf("%8.2f millisecs", ms)
 	if (ms >= 1000)
 		time = sprintf("%3d:%02d min:sec", ms / 60000, ms / 1000 % 60)
-	time = "Time test was completed in " time "; Slowest rank: " value[stamp, "slowest_rank"] "; " \
-		sprintf("%.3f ms, %d nodes x %d = %d ranks; ", ms, part[1], value[stamp, "ppn"],
+	time = "Time test was completed in " time "; Slowest rank: " value[stamp, "slowest_rank"] \
+		sprintf("; %.3f ms, %d nodes x %d = %d ranks; ", ms, part[1], value[stamp, "ppn"],
 			value[stamp, "ranks"])
 	if ($0 != "status 0" || said != time || value[stamp, "valid"] != 1 ||
 	    value[stamp, "nodes"] != part[1]) {
-		problems = problems "\n" who ($0 == "status 0" ? "output and row disagree" : $0) "; " said \
-			error "row: " (stamp in row ? row[stamp] : "none")
+		sub(/^status 0/, "output and row disagree")
+		problems = problems "\n" who $0 "; " said error "row: " \
+			(stamp in row ? row[stamp] : "none")
 		return
 	}
 	number[id] = ++runs
@@ -140,18 +141,19 @@ function by_hand(name, found) {
 		return " (set by hand; found: " (env[found] ? env[found] : "none") ")"
 }
 
-function judge_nodes(    of, nics, text) {
+function judge_nodes(    of, others, nics, text) {
 	of = env["COMPUTE_NODES"] + 0
+	others = env["NODES_ELSEWHERE"]
 	text = "compute nodes: " largest
 	if (of)
-		text = text sprintf(" of %d, %.1f %%; the rule is 99 %%", of, int(1000 * largest / of) / 10) \
-			by_hand("COMPUTE_NODES", "NODES_FOUND")
+		text = text sprintf(" of %d, %.1f %%; the rule is 99 %%", of,
+			int(1000 * largest / of) / 10) by_hand("COMPUTE_NODES", "NODES_FOUND")
 	if (!of)
 		verdict("UNKNOWN", text "; set COMPUTE_NODES to say of how many")
 	else if (100 * largest >= 99 * of)
 		verdict("PASS", text)
 	else
-		verdict("FAIL", text (env["NODES_ELSEWHERE"] ? "; the others: " : "") env["NODES_ELSEWHERE"])
+		verdict("FAIL", text (others ? "; the others: " others : ""))
 
 	nics = env["NICS"] + 0
 	text = "ranks per node: " ppn
@@ -166,10 +168,11 @@ function judge_source() {
 	if (commit == "" || commit == "UNKNOWN")
 		return verdict("UNKNOWN", "source: built outside git")
 	if (sub(/-dirty$/, "", commit) && !differ)
-		return verdict("UNKNOWN", "source: differs from commit " commit ", changes.diff says not how")
+		return verdict("UNKNOWN", "source: differs from commit " commit \
+			", changes.diff says not how")
 	if (changed)
-		return verdict("CHANGED", "source: " changed (changed ~ /,/ ? " differ" : " differs") \
-			" from commit " commit ", see changes.diff")
+		return verdict("CHANGED", "source: " changed (changed ~ /,/ ? " differ" : \
+			" differs") " from commit " commit ", see changes.diff")
 	return verdict("PASS", "source: as in commit " commit)
 }
 
@@ -178,7 +181,9 @@ function headline(    text) {
 		return "none, no run is valid"
 	text = first == "-" ? "no valid first launch" : first " ms at the first launch"
 	if (later)
-		text = text "; then " middle " ms" (later == 1 ? "" : ", the median of " later " (" range ")")
+		text = text "; then " middle " ms"
+	if (later > 1)
+		text = text ", the median of " later " (" range ")"
 	return text sprintf("; %d nodes x %d = %d ranks", largest, ppn, largest * ppn)
 }
 
@@ -186,8 +191,9 @@ function tables(    k, i, line) {
 	printf("\n%8s %6s %12s %12s %12s %12s  %s\n", "nodes", "run", "time (ms)", "launch", "init",
 		"wireup", "slowest on")
 	for (k = 1; k <= runs; k++) {
-		line = sprintf("%12.3f %12.3f %12.3f %12.3f  %s", figure("time", k), figure("launch_max", k),
-			figure("init_max", k), figure("wireup_max", k), value[key[k], "slowest_host"])
+		line = sprintf("%12.3f %12.3f %12.3f %12.3f  %s", figure("time", k),
+			figure("launch_max", k), figure("init_max", k), figure("wireup_max", k),
+			value[key[k], "slowest_host"])
 		printf("%8d %6s %s\n", nodes[k], run[k] == 1 ? "first" : run[k], line)
 		if (nodes[k] == largest && sprintf("%.3f", figure("time", k)) == shown)
 			print "ranks-" largest "-" run[k] ".csv" >"shown"
@@ -211,19 +217,20 @@ function print_row(    format) {
 		printf(format, "system, job", "nodes", "ppn", "NICs", "MPI", "first (ms)", "median",
 			"min to max", "failed", "warnings", "source", "verdict")
 	printf(format, env["SLURM_CLUSTER_NAME"] " " env["SLURM_JOB_ID"],
-		(runs ? largest : "-") " of " env["COMPUTE_NODES"], ppn, env["NICS"], mpi, first, middle, range,
-		expected - runs, warned + 0, source, worst)
+		(runs ? largest : "-") " of " env["COMPUTE_NODES"], ppn, env["NICS"], mpi, first,
+		middle, range, expected - runs, warned + 0, source, worst)
 }
 
 END {
 	finish_nodes()
 	expected = env["RUNS"] * split(env["SWEEP"], word, " ")
 	if (matched < rows)
-		problems = problems "\nresults.csv: " rows - matched " rows belong to no complete output"
+		problems = problems "\nresults.csv: " rows - matched " rows have no complete output"
 	results(largest)
 	if (runs)
 		judge_nodes()
-	verdict(problems || runs != expected ? "FAIL" : "PASS", "valid runs: " runs + 0 " of " expected)
+	verdict(problems || runs != expected ? "FAIL" : "PASS", "valid runs: " runs + 0 " of " \
+		expected)
 	if (runs)
 		verdict(executable >= 104857600 ? "PASS" : "FAIL", "executable: " executable \
 			" bytes; the rule is 104857600")
