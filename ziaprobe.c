@@ -377,7 +377,7 @@ int main(int argc, char **argv)
 	if (world.rank == 0) {
 		if (!printed && doubtful(&run) < 0)
 			status = print_result(&run);
-		status |= judge(&run, options.verbose, options.csv, options.ranks);
+		status = judge(&run, status, options.verbose, options.csv, options.ranks);
 	}
 	MPI_Finalize();
 	obey_timeout();

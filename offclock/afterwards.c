@@ -35,12 +35,13 @@ void collect(struct run *run, struct facts *facts)
 }
 
 /* On rank 0, which has all facts: says what is wrong with the run, and writes what is asked for,
- * the two files unless NULL. Returns the exit status. */
-int judge(const struct run *run, int verbose, const char *csv, const char *ranks)
+ * the two files unless NULL. STATUS is 1 if the result could not be printed. Returns the exit
+ * status. */
+int judge(const struct run *run, int status, int verbose, const char *csv, const char *ranks)
 {
 	struct summary columns[COLUMNS];
-	int status = check_start(run);
 
+	status |= check_start(run);
 	for (enum column column = LAUNCH; (verbose || csv) && column < COLUMNS; column++)
 		columns[column] = summarise(run, column);
 	if (status == 0) {

@@ -80,7 +80,7 @@ extern volatile struct waiting {
 /* afterwards.c: after the result, what rank 0 asks of all, and how it judges the run */
 int await_word(int printed);
 void collect(struct run *run, struct facts *facts);
-int judge(const struct run *run, int verbose, const char *csv, const char *ranks);
+int judge(const struct run *run, int status, int verbose, const char *csv, const char *ranks);
 
 /* report.c: -v, --csv, --ranks */
 void print_details(const struct run *run, const struct summary *columns);

@@ -69,8 +69,8 @@ cd "$top" || exit 1
 exported() {	# WHAT OPTION...
 	what=$1
 	shift
-	ok "$what: builds" "${MPICC:-mpicc}" -DPAD=1 -DFENCE -rdynamic "$@" -o "$tmp/probe" ziaprobe.c \
-		offclock/*.c -ldl
+	ok "$what: builds" "${MPICC:-mpicc}" -DPAD=1 -DFENCE -rdynamic "$@" -o "$tmp/probe" \
+		ziaprobe.c offclock/*.c -ldl
 	is "$what: exported" \
 		"$(nm -D "$tmp/probe" | sed -n 's/.* T \(PM.*_.*\)/\1/p' | paste -s -d ' ' -)" \
 		'PMI2_KVS_Fence PMI_Barrier PMIx_Fence PMIx_Fence_nb'

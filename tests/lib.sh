@@ -31,14 +31,20 @@ ok() {
 
 # is NAME GOT EXPECTED: passes if the two are the same
 is() {
-	ok "$1" [ "$2" = "$3" ] || diag "     got: $2" "expected: $3"
+	if ! ok "$1" [ "$2" = "$3" ]; then
+		diag "     got: $2" "expected: $3"
+		return 1
+	fi
 }
 
 # like NAME TEXT PATTERN: passes if TEXT as a whole, newlines as '|', matches
 # the extended regular expression PATTERN
 like() {
 	text=$(printf '%s\n' "$2" | paste -s -d '|' -)
-	ok "$1" matches "$text" "^($3)\$" || diag " got: $text" "like: $3"
+	if ! ok "$1" matches "$text" "^($3)\$"; then
+		diag " got: $text" "like: $3"
+		return 1
+	fi
 }
 
 matches() {
@@ -93,8 +99,8 @@ has() {
 # shellcheck disable=SC2034 # what the tests expect, as patterns
 {
 	stamp='[0-9]{10} [0-9]{1,6}'
-	result='Time test was completed in ([ 0-9]{5}\.[0-9]{2} millisecs|[ 0-9]{3}:[0-9]{2} min:sec)'
-	result="$result\\|Slowest rank: [0-9]+"
+	result='([ 0-9]{5}\.[0-9]{2} millisecs|[ 0-9]{3}:[0-9]{2} min:sec)'
+	result="Time test was completed in $result\\|Slowest rank: [0-9]+"
 	one_node='ziaprobe: warning: one node only, [^|]*'
 	fails='[1-9][0-9]*'
 }
@@ -128,10 +134,12 @@ run_cases() {
 	cat >"$tmp/in-cluster" <<-'END'
 		timeout 100 sh ./command </dev/null >out 2>&1
 		echo $? >status
-		timeout 20 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' || cat left >>status
+		timeout 20 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' ||
+			cat left >>status
 	END
 	cat >"$tmp/in-directory" <<-'END'
-		cd "$1" && timeout 150 "$top/tests/cluster" "$nodes" sh "$tmp/in-cluster" >cluster 2>&1
+		cd "$1" || exit 1
+		timeout 150 "$top/tests/cluster" "$nodes" sh "$tmp/in-cluster" >cluster 2>&1
 	END
 	export top tmp nodes
 	# shellcheck disable=SC2086 # names without spaces
@@ -139,7 +147,8 @@ run_cases() {
 	for name in $names; do
 		cd "$dir/$name" || exit 1
 		# shellcheck disable=SC2154 # the test sets $mpi
-		like "$mpi, $name" "$(cat status; said out)" "$(cat expected)" || diag "$(cat out cluster)"
+		like "$mpi, $name" "$(cat status; said out)" "$(cat expected)" ||
+			diag "$(cat out cluster)"
 	done
 	cd "$top" || exit 1
 	names=
@@ -148,8 +157,8 @@ run_cases() {
 # said FILE: what the two programs said in it (launchers have remarks of their own; so has a
 # sanitizer, if not about the programs' own lines), those who wait in the order of their ranks
 said() {
-	grep -E '^(ziatest|ziaprobe|usage|Time test|Slowest)|(zia(test|probe)|offclock/[a-z]+)\.c:' "$1" |
-		sort -s -k 8,8n
+	sources='(zia(test|probe)|offclock/[a-z]+)\.c:'
+	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
 }
 
 # needs_cluster: skips the whole test where tests/cluster cannot run
@@ -159,7 +168,10 @@ needs_cluster() {
 
 # has_mpi MPI: whether there is a wrapper mpicc.MPI, Debian's name; skips if not
 has_mpi() {
-	has "mpicc.$1" || { skip "with $1" "mpicc.$1 not found; tests/setup installs it"; return 1; }
+	if ! has "mpicc.$1"; then
+		skip "with $1" "mpicc.$1 not found; tests/setup installs it"
+		return 1
+	fi
 }
 
 # pmi MPI: what srun's option --mpi calls the start-up protocol of MPI

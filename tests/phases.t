@@ -163,8 +163,9 @@ for mpi in openmpi mpich; do
 	like "$mpi: started is the stamp" "$(sed -n 3p plain/run)" \
 		".*T.*:.*:.*\.$(printf %06d "$stamp_us")Z,.*"
 	is "$mpi: names with spaces and quotes" \
-		"$(cat quoted/' r' quoted-mpirun/' r' | wc -l) $(cat quoted*/"a \"b's\" \$x" | wc -l)" \
-		'18 4'
+		"$(cat quoted/' r' quoted-mpirun/' r' | wc -l)
+$(cat quoted*/"a \"b's\" \$x" | wc -l)" '18
+4'
 	like "$mpi: the listing" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' plain/out)" \
 		"[0-9.]* ms, 4 nodes x 2 = 8 ranks\|\
 \|ms +min +median +max  slowest rank\|launch$times\|setup$setup_times\|init$times\

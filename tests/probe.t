@@ -54,7 +54,8 @@ for mpi in openmpi mpich; do
 	expect soon "$fails" 'srun $four 2 ../ziaprobe $(../at 100 seconds) 2' \
 		"$error rank 0 on n1 began [0-9]{1,2}\.[0-9]{6} s before the start; .*"
 	expect own "$fails" \
-		'srun $four 2 sh -c "[ \$SLURM_PROCID = 0 ] || sleep .1; exec ../ziaprobe \$(../at now) 2"' \
+		'srun $four 2 sh -c "[ \$SLURM_PROCID = 0 ] || sleep .1
+			exec ../ziaprobe \$(../at now) 2"' \
 		"$error ranks 0 and [1-3] were told different starts; .*"
 
 	# Wrong arguments: said once
