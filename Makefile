@@ -72,7 +72,7 @@ changes.diff: ziatest ziaprobe
 	fi >$@
 
 # The main job: a 4-node Slurm inside this machine, 4 processes on each node. With MPICH:
-# make run MPICC=mpicc.mpich
+# make clean run MPICC=mpicc.mpich
 run: all
 	@tests/run
 
