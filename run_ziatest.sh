@@ -54,7 +54,7 @@ end_steps() {
 			return
 		fi
 		# shellcheck disable=SC2086 # one argument a step
-		scancel $stays 2>/dev/null	# to which one that has just ended is an error
+		scancel $stays 2>/dev/null	# it complains of one that has just ended
 		sleep 1
 	done
 	echo "run_ziatest.sh: error: step $stays does not end; no more launches" | tee -a "$output"

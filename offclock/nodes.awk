@@ -10,7 +10,8 @@ FILENAME ~ /^ranks/ && FNR > 1 && (id in number) && part[1] == largest {
 	if (node != host[hosts])
 		host[++hosts] = node
 	raise("launch", $column["launch_ms"])
-	# All leave MPI_Init together, unless one is late on its own account, after its setup.
+	# All leave MPI_Init together, so that setup tells who was late, unless one is late after
+	# its setup and leaves later: the sum shows both.
 	raise("init", $column["setup_ms"] + $column["launch_ms"] + $column["init_ms"])
 	if ($column["wireup_ms"] != "")
 		raise("exchange", $column["wireup_ms"])

@@ -11,7 +11,7 @@ BEGIN {
 
 FNR == 1 {
 	finish_nodes()
-	id = FILENAME
+	id = FILENAME	# becomes NODES-RUN
 	gsub(/^[a-z]*.|\..*/, "", id)
 	split(id, part, "-")
 	who = "run " part[2] " on " part[1] " nodes: "

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Faults injected into real clusters: the timeout says who waits for what and ends the
-# job; and whatever breaks, there is no result, a status that is not 0 and nothing left
+# job; and whatever breaks, the status is not 0, there is no result but one that came before the
+# fault, and nothing is left
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=3

@@ -112,7 +112,8 @@ cluster() {
 
 # expect NAME STATUS COMMAND LINE...: a case for run_cases. COMMAND, a shell's, is to end with
 # STATUS, make the two programs say the LINEs, and leave no process of ziaprobe running. STATUS and
-# the LINEs are patterns; a LINE after a '?' may be missing, one after a '*' may come often.
+# the LINEs are patterns, .* of which ends with its line; a LINE after a '?' may be missing, one
+# after a '*' may come often or not at all.
 expect() {
 	mkdir "$dir/$1" || exit 1
 	names="${names-} $1"
@@ -154,8 +155,8 @@ run_cases() {
 	names=
 }
 
-# said FILE: what the two programs said in it (launchers have remarks of their own; so has a
-# sanitizer, if not about the programs' own lines), those who wait in the order of their ranks
+# said FILE: what the two programs said in it, and what a sanitizer said of their sources, without
+# the remarks of launchers and libraries; those who wait in the order of their ranks
 said() {
 	sources='(zia(test|probe)|offclock/[a-z]+)\.c:'
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
