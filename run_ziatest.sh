@@ -78,8 +78,8 @@ launch() {	# NODES RUN
 		head -n 2 | paste -s -d ' ' -)"
 }
 
-case " $RUNS $SWEEP $NICS $PPN $STRIDE $TIMEOUT $COMPUTE_NODES" in
-*[!0-9\ ]*|*' 0'*)
+case " $SWEEP/$RUNS/$NICS/$PPN/$STRIDE/$TIMEOUT/$COMPUTE_NODES" in
+*[!0-9/\ ]*|*[/\ ]0*|*/*\ *)
 	die 'RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES: each must be a number from 1 up' ;;
 esac
 result=ziatest-${SLURM_JOB_ID:?not inside a Slurm job; use sbatch or salloc}

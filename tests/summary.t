@@ -28,7 +28,7 @@ says() {
 
 # set_to NAME VALUE: of a setting
 set_to() {
-	sed -i "s/^$1=.*/$1=$2/" environment.txt
+	sed -i "s|^$1=.*|$1=$2|" environment.txt
 }
 
 # Rules
@@ -89,7 +89,7 @@ says 'a warning' 0 'Warnings\|run 1 on 2 nodes: ziaprobe: warning: w\|' \
 # Hostile evidence
 says 'many runs' 2 'summarize: error: it: environment.txt: RUNS is no number from 1 to 999999' \
 	'set_to RUNS 2000000'
-says 'a program as a setting' 2 'RUNS is no number' 'set_to RUNS "\$(touch pwned)"'
+says 'a program as a setting' 2 'RUNS is no number' 'set_to RUNS "\$(touch $tmp/pwned)"'
 says 'a FIFO' 2 'summarize: error: it: ./results.csv is no regular file' \
 	'rm results.csv; mkfifo results.csv'
 says 'a link' 2 'summarize: error: it: ./output/2-1.txt is no regular file' \
@@ -98,8 +98,8 @@ says 'directories named as files' 1 'FAIL     valid runs: 0 of 12' \
 	'rm output/2-1.txt results.csv; mkdir output/2-1.txt results.csv; touch results.csv/x'
 says 'a long line' 1 'results.csv: 1 rows have no complete output' \
 	'head -c 200000000 /dev/zero >>results.csv'
-says 'escape codes and a program' 0 'Ziatest: job 1 on \?\[31m\?\$\(touch pwned\)' \
-	'set_to SLURM_CLUSTER_NAME "$(printf "\033[31m\233")\$(touch pwned)"'
+says 'escape codes and a program' 0 'Ziatest: job 1 on \?\[31m\?\$\(touch .*/pwned\)' \
+	'set_to SLURM_CLUSTER_NAME "$(printf "\033[31m\233")\$(touch $tmp/pwned)"'
 says 'file names that are options, programs and variables' 0 'PASS     valid runs: 12 of 12' \
 	'for name in -f "\$(touch pwned)" table=1 1-2-3 1-; do
 		cp output/2-1.txt "output/$name.txt"
@@ -159,8 +159,8 @@ like 'several jobs' "$out/$status" \
 if has gnuplot; then
 	rm -rf it
 	cp -r "$example" it
-	program="'.system(\"touch pwned\").'\`touch pwned\`"
-	sed -i "s/^SLURM_CLUSTER_NAME=.*/SLURM_CLUSTER_NAME=$program/" it/environment.txt
+	program="'.system(\"touch $tmp/pwned\").'\`touch $tmp/pwned\`"
+	sed -i "s|^SLURM_CLUSTER_NAME=.*|SLURM_CLUSTER_NAME=$program|" it/environment.txt
 	run "$summarize" --pictures pictures it
 	is 'pictures: quiet, status 0' "$err$status" 0
 	ok 'pictures: a title that is a program is not executed' [ ! -e pwned ]
