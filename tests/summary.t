@@ -71,7 +71,8 @@ results.csv: 2 rows have no complete output" 'rm output/16-[23].txt'
 says 'an output without its end' 1 'Problems\|results.csv: 1 rows have no complete output' \
 	'sed -i "\$d" output/2-1.txt'
 says 'a time altered by less than a second' 1 'run 1 on 16 nodes: output and row disagree; ' \
-	'sed -i "11s/,32,2036/,32,2096/" results.csv'
+	'awk -F , -v OFS=, "NR == 11 { \$5 += \$5 % 1000 < 500 ? 400 : -400 } 1" results.csv >x
+	mv x results.csv'
 says 'a row twice' 1 \
 	'FAIL     valid runs: 12 of 12.*Problems\|results.csv: 1 rows have no complete output' \
 	'sed -n "\$p" results.csv >>results.csv'
