@@ -83,7 +83,7 @@ case " $SWEEP/$RUNS/$NICS/$PPN/$STRIDE/$TIMEOUT/$COMPUTE_NODES" in
 	die 'RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES: each must be a number from 1 up' ;;
 esac
 result=ziatest-${SLURM_JOB_ID:?not inside a Slurm job; use sbatch or salloc}
-ls build.txt changes.diff >/dev/null || die "no build in $PWD: submit where you ran make"
+ls build.txt changes.diff >/dev/null 2>&1 || die "no build in $PWD: submit where you ran make"
 mkdir "$result" "$result/output" || die "cannot make $PWD/$result"
 echo 'This job was ended from outside.' >"$result/INCOMPLETE"
 cp build.txt changes.diff "$result"

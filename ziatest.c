@@ -53,7 +53,7 @@ static const char help[] =
 	"  -v, --verbose          print where the time went: a table of the phases\n"
 	"  --csv FILE             append the run to FILE, a line, after a header if new\n"
 	"  --ranks FILE           write the phases of every rank to FILE\n"
-	"  -t, --timeout SECONDS  end the job if it is not over by then, and say which\n"
+	"  -t, --timeout SECONDS  SECONDS after the start, end the job and say which\n"
 	"                         ranks wait for what\n"
 	"  -h, --help             print this and exit\n"
 	"  -V, --version          print the version and exit\n"
