@@ -225,7 +225,7 @@ END {
 	finish_nodes()
 	expected = env["RUNS"] * split(env["SWEEP"], word, " ")
 	if (matched < rows)
-		problems = problems "\nresults.csv: " rows - matched " rows have no complete output"
+		problems = problems "\nresults.csv: rows without a complete output: " rows - matched
 	results(largest)
 	if (runs)
 		judge_nodes()

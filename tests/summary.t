@@ -67,14 +67,14 @@ says 'a failed first launch' 1 \
 	"Time: no valid first launch; then $number ms, .*\|Problems\|run 1 on 16 nodes" \
 	'sed -i "s/^status 0/status 1/" output/16-1.txt'
 says 'no later launch' 1 "Time: $number ms at the first launch; 16 nodes .*valid runs: 10 of 12.*\
-results.csv: 2 rows have no complete output" 'rm output/16-[23].txt'
-says 'an output without its end' 1 'Problems\|results.csv: 1 rows have no complete output' \
+results.csv: rows without a complete output: 2" 'rm output/16-[23].txt'
+says 'an output without its end' 1 'Problems\|results.csv: rows without a complete output: 1' \
 	'sed -i "\$d" output/2-1.txt'
 says 'a time altered by less than a second' 1 'run 1 on 16 nodes: output and row disagree; ' \
 	'awk -F , -v OFS=, "NR == 11 { \$5 += \$5 % 1000 < 500 ? 400 : -400 } 1" results.csv >x
 	mv x results.csv'
 says 'a row twice' 1 \
-	'FAIL     valid runs: 12 of 12.*Problems\|results.csv: 1 rows have no complete output' \
+	'FAIL     valid runs: 12 of 12.*Problems\|results.csv: rows without a complete output: 1' \
 	'sed -n "\$p" results.csv >>results.csv'
 says 'a time altered in results.csv' 1 \
 	'Problems\|run 3 on 16 nodes: output and row disagree; Time [^|]* row: [^|]*,32,99.5,' \
@@ -97,7 +97,7 @@ says 'a link' 2 'summarize: error: it: ./output/2-1.txt is no regular file' \
 	'ln -sf /dev/zero output/2-1.txt'
 says 'directories named as files' 1 'FAIL     valid runs: 0 of 12' \
 	'rm output/2-1.txt results.csv; mkdir output/2-1.txt results.csv; touch results.csv/x'
-says 'a long line' 1 'results.csv: 1 rows have no complete output' \
+says 'a long line' 1 'results.csv: rows without a complete output: 1' \
 	'head -c 200000000 /dev/zero >>results.csv'
 says 'escape codes and a program' 0 'Ziatest: job 1 on \?\[31m\?\$\(touch .*/pwned\)' \
 	'set_to SLURM_CLUSTER_NAME "$(printf "\033[31m\233")\$(touch $tmp/pwned)"'
