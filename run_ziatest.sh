@@ -16,6 +16,7 @@
 #
 # Leaves ziatest-JOBID.tar.gz there, or ziatest-JOBID-FAIL.tar.gz and status 1 where a rule is
 # broken or a run failed. If the job is ended from outside, ziatest-JOBID/ has a file INCOMPLETE.
+# Other steps of the job are cancelled.
 
 # ---- Edit from here, or set in the environment ----
 
@@ -35,19 +36,18 @@ SRUN_OPTIONS=${SRUN_OPTIONS:-}	# what else srun needs on your system, as "--mpi=
 
 export LC_ALL=C RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES PLACEMENT SRUN_OPTIONS
 # What would change the runs' output, or keep from the processes what the modules have set
-unset SLURM_LABELIO SLURM_STDOUTMODE SLURM_STDERRMODE SLURM_DEBUG SRUN_DEBUG SLURM_EXPORT_ENV
+unset SLURM_LABELIO SLURM_STDOUTMODE SLURM_STDERRMODE SLURM_DEBUG SRUN_DEBUG SLURM_EXPORT_ENV \
+	SRUN_EXPORT_ENV
 
 die() {	# MESSAGE
 	printf 'run_ziatest.sh: error: %s\n' "$1" >&2
 	exit 1
 }
 
-# Ends the steps that a launch has left: the next launch would wait for them inside its own time.
-# Spares those without a number, as batch, and the one it runs in. Leaves in $stays what is still
-# there after a minute, and says so, also in the file $output.
+# Cancels the steps that a launch has left: the next launch would wait for them inside its own time.
+# This script's own step, as batch, stays. If others remain after a minute, they are in $stays.
 end_steps() {
-	tries=60
-	while [ $((tries -= 1)) -ge 0 ]; do
+	for _ in $(seq 60); do
 		stays=$(squeue -h --steps --jobs="$SLURM_JOB_ID" --format=%i | grep '[0-9]$' |
 			grep -vx "$SLURM_JOB_ID.${SLURM_STEP_ID:-}" | paste -s -d ' ' -)
 		if [ -z "$stays" ]; then
@@ -63,11 +63,16 @@ end_steps() {
 launch() {	# NODES RUN
 	output=$result/output/$1-$2.txt
 	srun="srun $PLACEMENT $SRUN_OPTIONS --nodes=$1 --ntasks=$(($1 * PPN))"
+	if [ "$1" -lt "$SLURM_JOB_NUM_NODES" ]; then
+		# On other nodes than the job's first ones Slurm's PMIx plugin can hang.
+		first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n "$1" |
+			paste -s -d , -)
+		srun="$srun --nodelist='$(scontrol show hostlist "$first")'"
+	fi
 	# ziaprobe's timeout says what hangs; the one around it is for when no process ever starts.
 	timeout --kill-after=10 $((TIMEOUT + 30)) ./ziatest --verbose --timeout "$TIMEOUT" \
 		--csv "$result/results.csv" --ranks "$result/ranks-$1-$2.csv" "$PPN" \
-		"$srun --cpus-per-task=$STRIDE --ntasks-per-node " \
-		>"$output" 2>&1
+		"$srun --cpus-per-task=$STRIDE --ntasks-per-node " >"$output" 2>&1
 	status=$?
 	end_steps
 	if [ -n "$stays" ]; then
@@ -78,13 +83,15 @@ launch() {	# NODES RUN
 		head -n 2 | paste -s -d ' ' -)"
 }
 
-case " $SWEEP/$RUNS/$NICS/$PPN/$STRIDE/$TIMEOUT/$COMPUTE_NODES" in
-*[!0-9/\ ]*|*[/\ ]0*|*/*\ *)
-	die 'RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES: each must be a number from 1 up' ;;
-esac
+for number in $SWEEP "$RUNS" "$NICS" "$PPN" "$STRIDE" "$TIMEOUT" "$COMPUTE_NODES"; do
+	case $number in
+	*[!0-9]*|0*|???????*)
+		die "'$number': RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES are 1 to 999999" ;;
+	esac
+done
 result=ziatest-${SLURM_JOB_ID:?not inside a Slurm job; use sbatch or salloc}
 ls build.txt changes.diff >/dev/null 2>&1 || die "no build in $PWD: submit where you ran make"
-mkdir "$result" "$result/output" || die "cannot make $PWD/$result"
+mkdir "$result" "$result/output" || die "cannot make $PWD/$result; move an older one away"
 echo 'This job was ended from outside.' >"$result/INCOMPLETE"
 cp build.txt changes.diff "$result"
 output=$result/environment.txt

@@ -25,7 +25,8 @@ plot file using 1:(replied(0)) with impulses lw bar lc rgb '#009e73' notitle, \
 	file using 1:(column('launch_ms') + column('init_ms')) \
 		with impulses lw bar lc rgb '#e69f00' notitle, \
 	file using 1:'launch_ms' with impulses lw bar lc rgb '#0072b2' notitle, \
-	file skip 1 every (ranks + 31) / 32 using 1:(0):xtic(3) with dots lc rgb 'white' notitle, \
+	file skip 1 every (ranks + 31) / 32 using 1:(0):xtic(strcol(3)[1:20]) \
+		with dots lc rgb 'white' notitle, \
 	NaN with lines lw 14 lc rgb '#009e73' title 'wireup', \
 	NaN with lines lw 14 lc rgb '#e69f00' title 'init', \
 	NaN with lines lw 14 lc rgb '#0072b2' title 'launch'

@@ -9,6 +9,8 @@ BEGIN {
 	worst = "PASS"
 }
 
+{ sub(/\r$/, "") }	# a file that has been on a Windows machine
+
 FNR == 1 {
 	finish_nodes()
 	id = FILENAME	# becomes NODES-RUN
@@ -60,9 +62,13 @@ FILENAME ~ /^output/ {
 		finish_run()
 }
 
-# A run counts if its status is 0, and its row is valid and has the three lines that it printed.
-function finish_run(    ms, time) {
-	matched += stamp in row
+# A run counts if the settings ask for it, its status is 0, and its row is valid, of no other run,
+# and has the three lines that it printed.
+function finish_run(    ms, time, asked, line) {
+	asked = part[2] <= env["RUNS"] + 0 && index(" " env["SWEEP"] " ", " " part[1] " ")
+	line = stamp in row ? row[stamp] : "none"	# by the first output that is of this run
+	matched += line != "none"
+	delete row[stamp]
 	ms = value[stamp, "time_ms"]
 	time = sprintf("%8.2f millisecs", ms)
 	if (ms >= 1000)
@@ -71,10 +77,9 @@ function finish_run(    ms, time) {
 		sprintf("; %.3f ms, %d nodes x %d = %d ranks; ", ms, part[1], value[stamp, "ppn"],
 			value[stamp, "ranks"])
 	if ($0 != "status 0" || said != time || value[stamp, "valid"] != 1 ||
-	    value[stamp, "nodes"] != part[1]) {
-		sub(/^status 0/, "output and row disagree")
-		problems = problems "\n" who $0 "; " said error "row: " \
-			(stamp in row ? row[stamp] : "none")
+	    value[stamp, "nodes"] != part[1] || line == "none" || !asked) {
+		sub(/^status 0/, asked ? "output and row disagree" : "not in SWEEP and RUNS")
+		problems = problems "\n" who $0 "; " said error "row: " line
 		return
 	}
 	number[id] = ++runs
@@ -114,17 +119,17 @@ function typical(name, n,    k) {
 		figure(name, number[n "-1"])
 }
 
-# The time on n nodes, as text; - where there is none. Leaves in shown the one that is the median,
-# of an even number the lower.
-function results(n,    ms) {
+# The time on n nodes, as text; - where there is none. Leaves in shown the time for the picture: the
+# median, of an even number the lower.
+function results(n) {
 	first = middle = range = "-"
 	if (number[n "-1"])
-		first = shown = sprintf("%.3f", figure("time", number[n "-1"]))
-	ms = typical("time", n)
+		first = sprintf("%.3f", figure("time", number[n "-1"]))
+	shown = typical("time", n)
 	if (later) {
-		middle = sprintf("%.3f", ms)
+		middle = sprintf("%.3f", shown)
 		range = sprintf("%.3f to %.3f", s[1], s[later])
-		shown = sprintf("%.3f", s[int((later + 1) / 2)])
+		shown = s[int((later + 1) / 2)]
 	}
 }
 
@@ -173,7 +178,8 @@ function judge_source() {
 	if (changed)
 		return verdict("CHANGED", "source: " changed (changed ~ /,/ ? " differ" : \
 			" differs") " from commit " commit ", see changes.diff")
-	return verdict("PASS", "source: as in commit " commit)
+	return verdict("PASS", "source: as in commit " commit \
+		(differ ? ", but for files that are not compiled, see changes.diff" : ""))
 }
 
 function headline(    text) {
@@ -195,7 +201,7 @@ function tables(    k, i, line) {
 			figure("launch_max", k), figure("init_max", k), figure("wireup_max", k),
 			value[key[k], "slowest_host"])
 		printf("%8d %6s %s\n", nodes[k], run[k] == 1 ? "first" : run[k], line)
-		if (nodes[k] == largest && sprintf("%.3f", figure("time", k)) == shown)
+		if (nodes[k] == largest && figure("time", k) == shown)
 			print "ranks-" largest "-" run[k] ".csv" >"shown"
 	}
 	print "\nThe first launch of each size; then the later ones, of the phases the medians:\n"
@@ -229,8 +235,8 @@ END {
 	results(largest)
 	if (runs)
 		judge_nodes()
-	verdict(problems || runs != expected ? "FAIL" : "PASS", "valid runs: " runs + 0 " of " \
-		expected)
+	verdict(problems || !runs || runs != expected ? "FAIL" : "PASS", "valid runs: " runs + 0 \
+		" of " expected)
 	if (runs)
 		verdict(executable >= 104857600 ? "PASS" : "FAIL", "executable: " executable \
 			" bytes; the rule is 104857600")

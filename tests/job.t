@@ -84,6 +84,8 @@ is 'a sweep: what is in the archive' "$(tar -tzf sweep/ziatest-*.tar.gz |
 	sed 's/^ziatest-[0-9]*.//; /\/$\|^$/d' | sort | paste -s -d ' ' -)" \
 	"build.txt changes.diff environment.txt$(printf ' output/%s.txt' 2-1 2-2 4-1 4-2)\
 $(printf ' ranks-%s.csv' 2-1 2-2 4-1 4-2) ranks.svg results.csv scaling.svg summary.txt"
+like 'a sweep: on the first nodes' "$(grep -ho -e '--nodelist=[^ ]*' sweep/ziatest-*/output/*)" \
+	"--nodelist='n\[1-2]'\|--nodelist='n\[1-2]'"
 is 'a sweep: no secret is shown' "$(grep -r hidden sweep/ziatest-*/)" ''
 like 'a sweep: where the executable lay' "$(grep ^PROBE sweep/ziatest-*/environment.txt)" \
 	'PROBE=/.*/sweep/ziaprobe on [0-9]*[a-z][a-z0-9.]*, .*'
@@ -102,9 +104,9 @@ job none "RUNS=2 SRUN_OPTIONS=--no-such-option $sbatch --nodes=1"
 is 'no run that succeeds: the archive and the status' "$left $status" "$failed"
 like 'no run that succeeds: the log' "$log" ".*\|(run ./2 on 1 nodes: status 255; [^|]*\|){2}\
 Ziatest: [^|]*\|Time: none, no run is valid\|\|FAIL     valid runs: 0 of 2\|$source\|\|Problems\|.*"
-job wrong "RUNS='2 3' $sbatch --nodes=1"
+job wrong "SWEEP='2 3a' $sbatch --nodes=1"
 like 'a setting that is no number' "$log/$left $status" \
-	'run_ziatest.sh: error: RUNS .* must be a number from 1 up/ 1'
+	"run_ziatest.sh: error: '3a': RUNS SWEEP .* are 1 to 999999/ 1"
 export SHIM="0 Init touch '$PWD/begun'; sleep 600"
 (poll 60 test -e begun; scancel --name=ziatest --nodelist=n1) &
 job cancel "SRUN_OPTIONS=$injected $sbatch --nodes=1 --nodelist=n1"

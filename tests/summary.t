@@ -56,6 +56,12 @@ says 'a patch' 0 \
 	done >changes.diff'
 says 'a patch whose difference is lost' 0 'UNKNOWN  source: differs from commit [0-9a-f]*, ' \
 	'sed -i "s/^commit: .*/&-dirty/" build.txt; rm changes.diff'
+says 'a change to what is not compiled' 0 \
+	'PASS     source: as in commit [0-9a-f]*, but for files that are not compiled, see ch' \
+	'echo "diff --git a/offclock/inventory b/offclock/inventory" >changes.diff'
+says 'a patch, seen on Windows' 0 'CHANGED  source: ziaprobe.c differs from commit [0-9a-f]*, see' \
+	'echo "diff --git a/ziaprobe.c b/ziaprobe.c" >changes.diff
+	sed -i "s/\$/\r/" *.txt *.csv *.diff output/*'
 says 'built outside git' 0 'UNKNOWN  source: built outside git' \
 	'sed -i "s/^commit: .*/commit: UNKNOWN/" build.txt'
 
@@ -82,6 +88,13 @@ says 'a time altered in results.csv' 1 \
 says 'a time altered in an output' 1 \
 	'Problems\|run 3 on 16 nodes: output and row disagree; Time [^|]* 9:59' \
 	'sed -i "s/completed in .*/completed in   9:59 min:sec/" output/16-3.txt'
+says 'an output in the place of another' 1 \
+	'FAIL     valid runs: 11 of 12.*Problems\|run 3 on 16 nodes: output and row .*none' \
+	'cp output/16-2.txt output/16-3.txt'
+says 'a first launch under another name' 1 \
+	'FAIL     valid runs: 11 of 12.*Problems\|run 9 on 16 nodes: not in SWEEP and RUNS; ' \
+	'mv output/16-1.txt output/16-9.txt'
+says 'no runs' 1 'FAIL     valid runs: 0 of 0' 'rm -r output results.csv; set_to SWEEP ""'
 says 'a run that is not valid' 1 'Problems\|run 3 on 16 nodes: .*ziaprobe: error: x; row: ' \
 	'sed -i "\$s/1\$/0/" results.csv; sed -i "2s/^/ziaprobe: error: x\n/" output/16-3.txt'
 says 'a warning' 0 'Warnings\|run 1 on 2 nodes: ziaprobe: warning: w\|' \
@@ -128,6 +141,8 @@ stands_out() {
 	done'
 }
 stands_out 'nobody' none ''
+stands_out 'nodes that are later the further on they are' none \
+	'$5 = ""; $4 = 100 * $2; $6 = 2000 - $4'
 stands_out 'late in launch' 'n3 +[89][0-9]{3}\.[0-9]+ +0.000 +0.000 +3' \
 	'if ($3 == "n3") $4 += 9000; else $6 += 9000'
 stands_out 'late before the others are awaited' 'n3 +0.000 +[89][0-9]{3}\.[0-9]+ +0.000 +3' \
