@@ -111,9 +111,10 @@ cluster() {
 }
 
 # expect NAME STATUS COMMAND LINE...: a case for run_cases. COMMAND, a shell's, is to end with
-# STATUS, make the two programs say the LINEs, and leave no process of ziaprobe running. STATUS and
-# the LINEs are patterns, .* of which ends with its line; a LINE after a '?' may be missing, one
-# after a '*' may come often or not at all.
+# STATUS, make the two programs say the LINEs, and leave no process of ziaprobe running, which after
+# the launcher's death may take until the timeout, 60 s. STATUS and the LINEs are patterns, .* of
+# which ends with its line; a LINE after a '?' may be missing, one after a '*' may come often or not
+# at all.
 expect() {
 	mkdir "$dir/$1" || exit 1
 	names="${names-} $1"
@@ -135,12 +136,12 @@ run_cases() {
 	cat >"$tmp/in-cluster" <<-'END'
 		timeout 100 sh ./command </dev/null >out 2>&1
 		echo $? >status
-		timeout 20 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' ||
+		timeout 80 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' ||
 			cat left >>status
 	END
 	cat >"$tmp/in-directory" <<-'END'
 		cd "$1" || exit 1
-		timeout 150 "$top/tests/cluster" "$nodes" sh "$tmp/in-cluster" >cluster 2>&1
+		timeout 200 "$top/tests/cluster" "$nodes" sh "$tmp/in-cluster" >cluster 2>&1
 	END
 	export top tmp nodes
 	# shellcheck disable=SC2086 # names without spaces
