@@ -102,7 +102,7 @@ END
 		'SHIM="0 Finalize kill -ALRM \$PPID" HELPER=1 ../ziatest -t 99 2 "$srun"' \
 		"$result" "$late 0 on n1 $after"
 
-	# The launcher ends the others; MPICH's mpiexec now and then does not, but the timeout.
+	# The launcher ends the others; MPICH's mpiexec once did not, and the timeout did.
 	expect killed "$fails" 'SHIM="3 Recv kill -KILL \$PPID" ../ziatest -t 60 2 "$srun"' \
 		"*$late [0-5] on n[1-3] $waited .*"
 	expect killed0 "$fails" 'SHIM="0 Send kill -KILL \$PPID" ../ziatest -t 60 2 "$srun"' \
