@@ -17,14 +17,14 @@ DESTDIR =
 # do not compress.
 PAD = 104857600
 
-# What lets ziaprobe see when a rank first waits in MPI_Init (offclock/fence.c). A static build
+# What lets ziaprobe see when a rank first waits in MPI_Init (probe/fence.c). A static build
 # goes without, and so does 'make FENCE='.
 static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
 FENCE = $(if $(static),,-DFENCE -rdynamic -ldl)
 
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 
-sources = ziaprobe.c $(sort $(wildcard offclock/*.c))
+sources = ziaprobe.c $(sort $(wildcard probe/*.c))
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD_FILE=.pad $(CFLAGS) $(strict) $(LDFLAGS) -o ziaprobe \
 	$(sources) $(FENCE) $(LDLIBS)
@@ -37,7 +37,7 @@ ziatest: ziatest.c
 	$(ziatest_command)
 	@echo $(call quote,$(ziatest_command)) >.$@.command
 
-ziaprobe: $(sources) offclock/run.h .pad
+ziaprobe: $(sources) probe/run.h .pad
 	$(ziaprobe_command)
 	@test $$(wc -c <$@) -ge $(PAD) || { echo '$@ has no pad of $(PAD) bytes' >&2; exit 1; }
 	@echo $(call quote,$(ziaprobe_command)) >.$@.command
@@ -59,12 +59,12 @@ build.txt: ziatest ziaprobe
 	echo "MPI compiler: $$($(MPICC) --version | head -n 1)"; \
 	echo "MPI compiler's flags: $$($(MPICC) -show 2>&1 | head -n 1)"; \
 	for file in ziatest ziaprobe; do echo "size: $$(wc -c <$$file) $$file"; done; \
-	sha256sum ziatest ziaprobe $(sort $(wildcard *.c offclock/* Makefile run_ziatest.sh)); } >$@
+	sha256sum ziatest ziaprobe $(sort $(wildcard *.c probe/* job/* Makefile run_ziatest.sh)); } >$@
 
 changes.diff: ziatest ziaprobe
 	@if $(in_git); then \
 		$(git_diff) --relative HEAD; \
-		for file in $$(git ls-files --others --exclude-standard '*.c' offclock); do \
+		for file in $$(git ls-files --others --exclude-standard '*.c' probe job); do \
 			$(git_diff) --no-index /dev/null $$file || :; \
 		done; \
 	else \

@@ -95,7 +95,7 @@ mkdir "$result" "$result/output" || die "cannot make $PWD/$result; move an older
 echo 'This job was ended from outside.' >"$result/INCOMPLETE"
 cp build.txt changes.diff "$result"
 output=$result/environment.txt
-offclock/inventory "$0" >"$output"	# fills in the settings that are empty
+job/inventory "$0" >"$output"	# fills in the settings that are empty
 end_steps
 sed '/^$/q' "$result/environment.txt"
 setting() {	# NAME
@@ -112,7 +112,7 @@ for nodes in $(setting SWEEP); do
 done
 
 failed=
-if ! offclock/summarize --pictures "$result" "$result" >"$result/summary.txt"; then
+if ! job/summarize --pictures "$result" "$result" >"$result/summary.txt"; then
 	failed=-FAIL
 fi
 cat "$result/summary.txt"

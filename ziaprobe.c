@@ -22,9 +22,9 @@
  * On the clock, from the start to the stamp: launch, reading the arguments,
  * MPI_Init, the exchange. All of it is in this file, down to the mark in main,
  * but for one clock reading and one symbol's look-up inside MPI_Init
- * (offclock/fence.c) and, with -t, arming the timer (offclock/timeout.c).
+ * (probe/fence.c) and, with -t, arming the timer (probe/timeout.c).
  *
- * Off the clock, in offclock/, once the stamps of all are at rank 0 and the
+ * Off the clock, in probe/, once the stamps of all are at rank 0 and the
  * result is printed: was the time measured the one specified? Are the blocks on
  * nodes of their own, is the start before everything else, do the clocks agree?
  * And where did the time go? The clock assumption is that the realtime clocks of
@@ -37,7 +37,7 @@
  */
 #define _GNU_SOURCE /* getopt_long */
 
-#include "offclock/run.h"
+#include "probe/run.h"
 
 #include <errno.h>
 #include <getopt.h>

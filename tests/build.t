@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 pad=104857600
-cp -r Makefile ziatest.c ziaprobe.c offclock "$tmp"
+cp -r Makefile ziatest.c ziaprobe.c probe job "$tmp"
 cd "$tmp" || exit 1
 touch files
 find . | sort >files
@@ -57,7 +57,7 @@ like 'a dropped pad: make says so' "$(echo "$err" | grep -v ^make)" \
 	'ziaprobe has no pad of 104857600 bytes'
 ok 'a dropped pad: no executable is left' test ! -e ziaprobe
 
-run mpicc -o by-hand ziaprobe.c offclock/*.c
+run mpicc -o by-hand ziaprobe.c probe/*.c
 is 'by hand: builds silently' "$out$err/$status" /0
 ok 'by hand: 100 MiB' [ "$(wc -c <by-hand)" -ge $pad ]
 rm by-hand

@@ -89,7 +89,7 @@ blamed() {
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build $mpi
-	mpicc.$mpi -o "$dir/clocks" tests/clocks.c offclock/run.c
+	mpicc.$mpi -o "$dir/clocks" tests/clocks.c probe/run.c
 	mkdir "$dir/real"
 	mv "$dir/ziaprobe" "$dir/real"
 	cat >"$dir/shifted" <<-END

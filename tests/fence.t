@@ -51,11 +51,11 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	{
 		cc -shared -fPIC -o liblibrary.so library.c &&
 		cc -shared -fPIC -o plugin.so plugin.c -L. -llibrary -Wl,-rpath,"$tmp" &&
-		${MPICC:-mpicc} $sanitize -I"$top/offclock" -DFENCE -rdynamic -o linked main.c \
-			"$top/offclock/fence.c" -Wl,--no-as-needed -L. -llibrary -Wl,-rpath,"$tmp" \
+		${MPICC:-mpicc} $sanitize -I"$top/probe" -DFENCE -rdynamic -o linked main.c \
+			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -Wl,-rpath,"$tmp" \
 			-ldl -lpthread &&
-		${MPICC:-mpicc} $sanitize -I"$top/offclock" -DFENCE -rdynamic -o private main.c \
-			"$top/offclock/fence.c" -ldl -lpthread
+		${MPICC:-mpicc} $sanitize -I"$top/probe" -DFENCE -rdynamic -o private main.c \
+			"$top/probe/fence.c" -ldl -lpthread
 	} || exit 1
 	name=${sanitize:-plain}
 	is "$name, a library of the program's" "$(./linked)" '1 2 1'
@@ -70,7 +70,7 @@ exported() {	# WHAT OPTION...
 	what=$1
 	shift
 	ok "$what: builds" "${MPICC:-mpicc}" -DPAD=1 -DFENCE -rdynamic "$@" -o "$tmp/probe" \
-		ziaprobe.c offclock/*.c -ldl
+		ziaprobe.c probe/*.c -ldl
 	is "$what: exported" \
 		"$(nm -D "$tmp/probe" | sed -n 's/.* T \(PM.*_.*\)/\1/p' | paste -s -d ' ' -)" \
 		'PMI2_KVS_Fence PMI_Barrier PMIx_Fence PMIx_Fence_nb'

@@ -10,7 +10,7 @@ if [ -z "${JOB_TEST-}" ]; then
 		has $tool || skip_all "no $tool; tests/setup installs it"
 	done
 	mkdir "$tmp/a clone"
-	cp -r Makefile ziatest.c ziaprobe.c run_ziatest.sh offclock "$tmp/a clone"
+	cp -r Makefile ziatest.c ziaprobe.c run_ziatest.sh probe job "$tmp/a clone"
 	cd "$tmp/a clone" || exit 1
 	git init -q
 	git add .

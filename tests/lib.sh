@@ -159,7 +159,7 @@ run_cases() {
 # said FILE: what the two programs said in it, and what a sanitizer said of their sources, without
 # the remarks of launchers and libraries; those who wait in the order of their ranks
 said() {
-	sources='(zia(test|probe)|offclock/[a-z]+)\.c:'
+	sources='(zia(test|probe)|probe/[a-z]+)\.c:'
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
 }
 
@@ -200,7 +200,7 @@ quick_build() {
 	mkdir "$dir" &&
 		cc $options -o "$dir/ziatest" ziatest.c &&
 		"mpicc.$1" $options -DPAD=4096 -DFENCE -rdynamic -o "$dir/ziaprobe" ziaprobe.c \
-			offclock/*.c -ldl
+			probe/*.c -ldl
 }
 
 finish() {

@@ -1,9 +1,9 @@
 #!/bin/sh
-# offclock/summarize, on the submission in example-output/ and on copies of it that are altered: the
+# job/summarize, on the submission in example-output/ and on copies of it that are altered: the
 # verdicts, what is doubtful, hostile evidence, the nodes that stand out, several jobs, the pictures
 . "$(dirname "$0")/lib.sh"
 example=$top/example-output/submission
-summarize=$top/offclock/summarize
+summarize=$top/job/summarize
 cd "$tmp" || exit 1
 
 for awk in mawk gawk original-awk 'busybox awk'; do
@@ -50,15 +50,15 @@ says 'no figures of the system' 0 \
 says 'a small executable' 1 'FAIL     executable: 45680 bytes' \
 	'sed -i "s/^executable: .*/executable: 45680 bytes/" output/2-2.txt'
 says 'a patch' 0 \
-	'CHANGED  source: ziaprobe.c, offclock/run.h differ from commit [0-9a-f]*, see ch' \
-	'for file in ziaprobe.c offclock/run.h README.md; do
+	'CHANGED  source: ziaprobe.c, probe/run.h differ from commit [0-9a-f]*, see ch' \
+	'for file in ziaprobe.c probe/run.h README.md; do
 		echo "diff --git a/$file b/$file"
 	done >changes.diff'
 says 'a patch whose difference is lost' 0 'UNKNOWN  source: differs from commit [0-9a-f]*, ' \
 	'sed -i "s/^commit: .*/&-dirty/" build.txt; rm changes.diff'
 says 'a change to what is not compiled' 0 \
 	'PASS     source: as in commit [0-9a-f]*, but for files that are not compiled, see ch' \
-	'echo "diff --git a/offclock/inventory b/offclock/inventory" >changes.diff'
+	'echo "diff --git a/job/inventory b/job/inventory" >changes.diff'
 says 'a patch, seen on Windows' 0 'CHANGED  source: ziaprobe.c differs from commit [0-9a-f]*, see' \
 	'echo "diff --git a/ziaprobe.c b/ziaprobe.c" >changes.diff
 	sed -i "s/\$/\r/" *.txt *.csv *.diff output/*'

@@ -2,9 +2,9 @@
 #define main ziaprobe_main
 #include "../ziaprobe.c"
 #undef main
-#include "../offclock/clocks.c"
-#include "../offclock/launcher.c"
-#include "../offclock/places.c"
+#include "../probe/clocks.c"
+#include "../probe/launcher.c"
+#include "../probe/places.c"
 
 static int count, failed;
 

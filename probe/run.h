@@ -1,5 +1,5 @@
 /*
- * run.h - what is known of a run, and what each file of offclock/ offers
+ * run.h - what is known of a run, and what each file of probe/ offers
  *
  * Times are in ns. Stamps count from 1970, UTC, by the clock of the node that took them.
  */
