@@ -17,10 +17,10 @@ DESTDIR =
 # do not compress.
 PAD = 104857600
 
-# What lets ziaprobe see when a rank first waits in MPI_Init (probe/fence.c). A static build
-# goes without, and so does 'make FENCE='.
+# What lets ziaprobe see when a rank waits in MPI_Init (probe/fence.c): it shows the fences to the
+# MPI library, and no other name of its own. A static build goes without, and so does 'make FENCE='.
 static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
-FENCE = $(if $(static),,-DFENCE -rdynamic -ldl)
+FENCE = $(if $(static),,-DFENCE -rdynamic -fvisibility=hidden -ldl)
 
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 
@@ -51,6 +51,8 @@ ziaprobe: $(sources) probe/run.h .pad
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 
+handed_in = $(sort $(wildcard *.c probe/* job/* Makefile run_ziatest.sh))
+
 build.txt: ziatest ziaprobe
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
@@ -59,7 +61,7 @@ build.txt: ziatest ziaprobe
 	echo "MPI compiler: $$($(MPICC) --version | head -n 1)"; \
 	echo "MPI compiler's flags: $$($(MPICC) -show 2>&1 | head -n 1)"; \
 	for file in ziatest ziaprobe; do echo "size: $$(wc -c <$$file) $$file"; done; \
-	sha256sum ziatest ziaprobe $(sort $(wildcard *.c probe/* job/* Makefile run_ziatest.sh)); } >$@
+	sha256sum ziatest ziaprobe $(handed_in); } >$@
 
 changes.diff: ziatest ziaprobe
 	@if $(in_git); then \

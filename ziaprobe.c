@@ -3,48 +3,41 @@
  *
  *	LAUNCHER ziaprobe SEC USEC N [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]
  *
- * SEC USEC is the start, in seconds and microseconds since 1970 (UTC), stamped
- * by ziatest or by date +"%s %6N"; N is the number of processes on every node.
+ * SEC USEC is the start, in seconds and microseconds since 1970 (UTC), stamped by ziatest or by
+ * date +"%s %6N"; N is the number of processes on every node.
  *
- * Measured: the time from the start until the last originator has its reply.
- * Ranks i*N ... i*N+N-1 are block i, meant to be one node. The blocks pair up,
- * 0 with 1, 2 with 3 and so on (the specification counts nodes from 1: odd with
- * even). In a pair, the two processes with the same local rank exchange a byte:
+ * Measured: the time from the start until the last originator has its reply. Ranks i*N ... i*N+N-1
+ * are block i, meant to be one node. The blocks pair up, 0 with 1, 2 with 3 and so on (the
+ * specification counts nodes from 1: odd with even). In a pair, the two processes with the same
+ * local rank exchange a byte:
  *
  *	originator                   responder
  *	send one byte        --->    receive it
  *	receive it, stamp    <---    answer with one byte
  *
- * Of an odd number of blocks the last originates towards block 0, which answers
- * after its own exchange. A single block's processes each exchange the byte with
- * themselves. MPI_Gather then brings the stamps to rank 0, which reports.
+ * Of an odd number of blocks the last originates towards block 0, which answers after its own
+ * exchange. A single block's processes each exchange the byte with themselves. MPI_Gather then
+ * brings the stamps to rank 0, which reports.
  *
- * On the clock, from the start to the stamp: launch, reading the arguments,
- * MPI_Init, the exchange. All of it is in this file, down to the mark in main,
- * but for one clock reading and one symbol's look-up inside MPI_Init
- * (probe/fence.c) and, with -t, arming the timer (probe/timeout.c).
+ * On the clock, from the start to the stamp, are the launch, parse(), MPI_Init and exchange(): main
+ * down to its mark. Of probe/ that is now(), uptime() and wait_for(), inside MPI_Init the look-up
+ * of the fence and two clock readings for each (fence.c) and, with -t, arm_timeout().
  *
- * Off the clock, in probe/, once the stamps of all are at rank 0 and the
- * result is printed: was the time measured the one specified? Are the blocks on
- * nodes of their own, is the start before everything else, do the clocks agree?
- * And where did the time go? The clock assumption is that the realtime clocks of
- * all nodes agree; what they differ by is measured.
+ * All else in probe/ runs when rank 0 has the stamps of all. Was the time measured the one
+ * specified? Are the blocks on nodes of their own, is the start before everything else, do the
+ * clocks agree? And where did every millisecond go, on which node (path.c)? The clock assumption is
+ * that the realtime clocks of all nodes agree; what they differ by is measured.
  *
- * Exit status: 0; 1 on rank 0 if the measurement was not the specified one, and
- * on every rank if MPI and launcher do not match; 2 on every rank for bad
- * arguments or a world that does not divide into blocks of N; 124 on every
- * waiting rank when the timeout has run out.
+ * Exit status: 0; 1 on rank 0 if the measurement was not the specified one, and where MPI and
+ * launcher do not match; 2 on every rank for bad arguments or a world that does not divide into
+ * blocks of N; 124 on every rank that still runs when the timeout has run out.
  */
-#define _GNU_SOURCE /* getopt_long */
-
 #include "probe/run.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 /* The pad makes the executable's file PAD bytes larger, 100 MiB, in a read-only segment: a
  * writable array would be charged to every process as memory. make gives it random bytes, in
@@ -151,17 +144,11 @@ static const char *parse(int argc, char **argv)
 
 /* The pairing rule */
 
-/* Whether RANK sends first: the blocks of even index. */
-static int originates(int rank, int n)
-{
-	return rank / n % 2 == 0;
-}
-
-/* The rank that originator RANK, in a world of SIZE, exchanges its byte with: the
- * same local rank of the next block, block 0 following the last. */
+/* The rank that RANK, in a world of SIZE, originates its exchange towards, the same local rank of
+ * the next block, block 0 following the last. The blocks of even index originate; -1 for others. */
 static int responder(int rank, int size, int n)
 {
-	return (int)(((int64_t)rank + n) % size);
+	return rank / n % 2 == 0 ? (int)(((int64_t)rank + n) % size) : -1;
 }
 
 /* The rank that originates towards RANK as block 0 answers the last of an odd number of
@@ -197,60 +184,44 @@ static void answer(int originator)
 	MPI_Send(&byte, 1, MPI_BYTE, originator, 0, MPI_COMM_WORLD);
 }
 
-/* Leaves for the timeout what this rank waits for. */
-static void wait_for(enum wait what, int from)
-{
-	waiting.from = from;
-	waiting.what = what;
-}
-
 /* This rank's part, on the clock. Returns the stamp of the reply, 0 on a responder. */
 static int64_t exchange(int rank, int size, int n)
 {
-	int64_t replied = 0;
+	int to = responder(rank, size, n), second = wrapped(rank, size, n);
+	int64_t replied = 0, since = waiting.since;
 
-	if (originates(rank, n)) {
-		wait_for(REPLY, responder(rank, size, n));
-		replied = ask(rank, responder(rank, size, n));
+	if (to >= 0) {
+		wait_for(REPLY, to, since);
+		since = replied = ask(rank, to);
 	} else {
-		wait_for(MESSAGE, rank - n);
+		wait_for(MESSAGE, rank - n, since);
 		answer(rank - n);
 	}
-	if (wrapped(rank, size, n) >= 0) {
-		waiting.since = replied;
-		wait_for(MESSAGE, wrapped(rank, size, n));
-		answer(wrapped(rank, size, n));
+	if (second >= 0) {
+		wait_for(MESSAGE, second, since);
+		answer(second);
 	}
 	return replied;
 }
 
 /* The exchange once more, off the clock: once untimed, so that both partners are there, once
- * timed. The last of an odd number of blocks has a round of its own. Returns the round trip, 0 on
- * a responder. */
+ * timed. The last of an odd number of blocks takes no part: block 0 is busy with its own partner.
+ * Returns the round trip; NONE where there is none. */
 static int64_t repeat(int rank, int size, int n)
 {
-	int peer = originates(rank, n) ? responder(rank, size, n) : -1;
-	int64_t begun = 0, replied = 0;
+	int to = responder(rank, size, n);
+	int64_t begun, trip = NONE;
 
 	MPI_Barrier(MPI_COMM_WORLD);
 	for (int i = 0; i < 2; i++) {
-		if (peer < 0) {
+		if (to < 0) {
 			answer(rank - n);
-		} else if (peer >= rank) {
+		} else if (to >= rank) {
 			begun = now();
-			replied = ask(rank, peer);
+			trip = ask(rank, to) - begun;
 		}
 	}
-	MPI_Barrier(MPI_COMM_WORLD);
-	for (int i = 0; i < 2; i++) {
-		if (wrapped(rank, size, n) >= 0) {
-			answer(wrapped(rank, size, n));
-		} else if (peer >= 0 && peer < rank) {
-			begun = now();
-			replied = ask(rank, peer);
-		}
-	}
-	return replied - begun;
+	return trip;
 }
 
 /* The result */
@@ -259,20 +230,15 @@ static int64_t repeat(int rank, int size, int n)
  * partners. */
 static void find_result(struct run *run)
 {
-	int64_t latest = INT64_MIN;
-
 	run->partner = memory(run->size, sizeof *run->partner);
+	run->slowest = 0; /* which always originates */
 	for (int rank = 0; rank < run->size; rank++) {
-		run->partner[rank] = -1;
-		if (!originates(rank, run->n))
-			continue;
 		run->partner[rank] = responder(rank, run->size, run->n);
-		if (run->stamps[rank].replied > latest) {
-			latest = run->stamps[rank].replied;
+		if (run->partner[rank] >= 0 &&
+		    run->stamps[rank].replied > run->stamps[run->slowest].replied)
 			run->slowest = rank;
-		}
 	}
-	run->time = latest - run->start;
+	run->time = run->stamps[run->slowest].replied - run->start;
 }
 
 /* Writes the result's first line for a time of NS into LINE. */
@@ -294,24 +260,18 @@ static int print_result(const struct run *run)
 	char line[80];
 
 	format_time(line, sizeof line, run->time);
-	waiting.what = AFTERWARDS;
+	wait_for(AFTERWARDS, 0, waiting.since);
 	obey_timeout();
 	return fprintf(stderr, "%s\nSlowest rank: %d\n", line, run->slowest) < 0;
 }
 
-/* Whether the arguments, WRONG or NULL as parse() returned, and the world's size allow it. */
-static int measurable(const char *wrong)
-{
-	return !wrong && world.size % options.n == 0;
-}
-
-/* If this world is not to be measured, says why, once a job, and returns the exit status,
- * otherwise 0. */
-static int refuse(const char *wrong)
+/* If this world is not to be measured, as WRONG, parse()'s answer, says or because it is not
+ * DIVISIBLE by N, says why, once a job, and returns the exit status, otherwise 0. */
+static int refuse(const char *wrong, int divisible)
 {
 	if (world.size == 1 && mismatched())
 		return 1;
-	if (measurable(wrong))
+	if (!wrong && divisible)
 		return 0;
 	if (world.rank == 0 && wrong)
 		say("error", "%s\n%s", wrong, usage);
@@ -327,28 +287,30 @@ int main(int argc, char **argv)
 {
 	static struct run run;
 	struct stamps mine = {.entered = now()};
-	struct facts facts = {.setup = NONE};
+	int64_t boot = mine.entered - uptime(); /* when this node booted */
+	int64_t again = NONE;
 	const char *wrong = parse(argc, argv);
-	int printed = 0, status = 0;
+	int printed = 0, divisible, status;
 
 	/* On the clock, since the start. */
-	waiting.since = mine.entered;
+	wait_for(INITIALISED, 0, mine.entered);
 	if (!wrong && options.timeout)
 		arm_timeout(options.start, options.timeout);
 	MPI_Init(NULL, NULL);
 	waiting.since = mine.initialised = now();
 	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
-	if (measurable(wrong))
+	divisible = !wrong && world.size % options.n == 0;
+	if (divisible)
 		mine.replied = exchange(world.rank, world.size, options.n);
 	/* Off the clock. */
 
 	__asm__ volatile("" : : "r"(pad)); /* so that no linker drops it */
-	waiting.since = now();
-	waiting.what = REPORT;
-	status = refuse(wrong);
+	wait_for(REPORT, 0, now());
+	status = refuse(wrong, divisible);
 	if (status != 0) {
 		MPI_Finalize();
+		obey_timeout();
 		return status;
 	}
 	run.start = mine.start = options.start;
@@ -360,22 +322,19 @@ int main(int argc, char **argv)
 		   MPI_COMM_WORLD);
 	if (world.rank == 0) {
 		find_result(&run);
-		printed = doubtful(&run) < 0;
-		if (printed) /* else it waits until the clocks are known */
+		printed = first_doubtful(&run) < 0;
+		if (printed) /* else the clocks are asked first */
 			status = print_result(&run);
 	}
 
 	/* What follows waits for rank 0's word: until then others may be on the clock. */
-	if (await_word(printed))
-		waiting.what = AFTERWARDS;
-	waiting.since = now();
-	if (fence_entered && fence_entered < mine.initialised) /* there are later ones */
-		facts.setup = fence_entered - mine.entered;
+	printed = await_word(printed);
+	wait_for(printed ? AFTERWARDS : REPORT, 0, now());
 	if (options.verbose || options.csv || options.ranks)
-		facts.repeat = repeat(world.rank, run.size, run.n);
-	collect(&run, &facts);
+		again = repeat(world.rank, run.size, run.n);
+	collect(&run, &mine, boot, again);
 	if (world.rank == 0) {
-		if (!printed && doubtful(&run) < 0)
+		if (!printed && first_doubtful(&run) < 0)
 			status = print_result(&run);
 		status = judge(&run, status, options.verbose, options.csv, options.ranks);
 	}

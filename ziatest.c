@@ -9,13 +9,15 @@
  * What it keeps to:
  *   - Everything that can be checked is checked before the stamp. Between the
  *     stamp and the launcher's first instruction lie formatting the command
- *     line, printing it on stderr and the exec: no child, no wait, no shell.
+ *     line, printing it on stderr and the exec: no child, no wait, no shell, no
+ *     search in PATH.
  *   - The launcher has the process id that ziatest had, and gets its signals.
- *     Only a launcher that is more than words (a list, a substitution, arithmetic,
- *     an assignment, a builtin) or cannot be run goes to /bin/sh.
+ *     Only a launcher that is more than words (a list, an assignment, a builtin,
+ *     anything with a $) or cannot be run goes to /bin/sh.
  *   - The stamp is the realtime clock: the start and the ends are read on
  *     different nodes, whose clocks are taken to agree.
- *   - The environment names the stamping node, in ZIATEST_NODE.
+ *   - The environment names the stamping node, in ZIATEST_NODE, and says whether
+ *     its kernel vouches for its clock, in ZIATEST_SYNC.
  *   - The exit status is the launcher's own; 1 if there is nothing to launch, 2 for
  *     a usage error.
  *
@@ -31,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/timex.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,7 +53,8 @@ static const char help[] =
 	"            processes per node: N is added after it. Or {} stands where N\n"
 	"            belongs. Default: mpirun -npernode\n"
 	"\n"
-	"  -v, --verbose          print where the time went: a table of the phases\n"
+	"  -v, --verbose          print where the time went: the critical path, and a\n"
+	"                         table of all ranks\n"
 	"  --csv FILE             append the run to FILE, a line, after a header if new\n"
 	"  --ranks FILE           write the phases of every rank to FILE\n"
 	"  -t, --timeout SECONDS  SECONDS after the start, end the job and say which\n"
@@ -139,6 +143,22 @@ static void name_node(void)
 		fail(1, "cannot set ZIATEST_NODE:");
 }
 
+/* Leaves in the environment what the kernel says of the clock that stamps the start: its maximum
+ * error in us, or "no" from 16 s on, where it takes the clock for not synchronised (chrony without
+ * rtcsync leaves STA_UNSYNC set on a good one); nothing where it does not say. */
+static void vouch_for_clock(void)
+{
+	struct timex clock = {.modes = 0};
+	char text[24];
+
+	unsetenv("ZIATEST_SYNC");
+	if (ntp_adjtime(&clock) == -1)
+		return;
+	snprintf(text, sizeof text, "%ld", clock.maxerror);
+	if (setenv("ZIATEST_SYNC", clock.maxerror < 16000000 ? text : "no", 1) != 0)
+		fail(1, "cannot set ZIATEST_SYNC:");
+}
+
 /* Writes TEXT with each {} replaced by N. Returns how many there were. */
 static int put_launcher(FILE *out, const char *text, const char *n)
 {
@@ -169,24 +189,27 @@ static void put_word(FILE *out, const char *word)
 	putc('\'', out);
 }
 
-/* Whether TEXT has what wordexp takes otherwise than a shell: a comment, arithmetic, parameters
- * that are no variables, and ${...} with more than a name. */
-static int needs_shell(const char *text)
+/* The path of the program NAME, itself a path or in a directory of PATH; NULL where there is none.
+ * It is looked for before the stamp: each miss may be a look-up on a shared file system. Static
+ * storage. */
+static char *find_program(const char *name)
 {
-	if (*text == '#' || strstr(text, " #"))
-		return 1;
-	while ((text = strchr(text, '$'))) {
-		int braces = text[1] == '{';
-		const char *name = text + 1 + braces;
-		size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-					     "0123456789_");
+	static char path[PATH_MAX];
+	const char *dir = getenv("PATH"), *end;
 
-		if (length == 0 || (*name >= '0' && *name <= '9') ||
-		    (braces && name[length] != '}'))
-			return 1;
-		text = name;
+	if (strchr(name, '/') || !dir)
+		dir = "";
+	for (;; dir = end + 1) {
+		int length;
+
+		end = dir + strcspn(dir, ":");
+		length = snprintf(path, sizeof path, "%.*s%s%s", (int)(end - dir), dir,
+				  end > dir ? "/" : "", name);
+		if (length < (int)sizeof path && runnable(path))
+			return path;
+		if (!*end)
+			return NULL;
 	}
-	return 0;
 }
 
 /* The argv for an exec of LAUNCHER, found as a shell finds its words, with WORDS, COUNT and a
@@ -196,7 +219,7 @@ static char **find_words(const char *launcher, char **words, size_t count)
 	wordexp_t found;
 	char **command;
 
-	if (needs_shell(launcher))
+	if (strpbrk(launcher, "$#")) /* wordexp reads these otherwise than a shell */
 		return NULL;
 	if (wordexp(launcher, &found, WRDE_NOCMD) != 0 || found.we_wordc == 0)
 		return NULL;
@@ -221,12 +244,12 @@ int main(int argc, char **argv)
 	};
 	/* Static, since what they hold is kept until the exec, or the exit: no leak. */
 	static FILE *out;
-	static char *line, **words, **command;
+	static char *line, **words, **command, *program;
 	static char n[16], sec[24], usec[24], timeout[16];
 	const char *launcher = "mpirun -npernode";
 	size_t length, first = 0, count = 5;
 	struct timespec start;
-	int option, verbose = 0, at = 1; /* the argument that is read */
+	int option, launcher_begins, verbose = 0, at = 1; /* the argument that is read */
 
 	/* What follows the launcher: N, the probe, SEC, USEC, N and the options passed on,
 	 * --verbose once and two words of an argument at most. */
@@ -276,9 +299,10 @@ int main(int argc, char **argv)
 	snprintf(n, sizeof n, "%d", number("N", argv[optind]));
 	if (argc - optind == 2)
 		launcher = argv[optind + 1];
-	if (!launcher[strspn(launcher, " \t\n")])
-		fail(2, "the launcher is empty");
-	if (*launcher == '-')
+	launcher_begins = launcher[strspn(launcher, " \t\n")];
+	if (!launcher_begins || launcher_begins == '#')
+		fail(2, "the launcher is empty, or a comment: '%s'", launcher);
+	if (launcher_begins == '-')
 		fail(2, "options go before N, not after it: '%s'", launcher);
 
 	words[0] = words[4] = n;
@@ -290,10 +314,13 @@ int main(int argc, char **argv)
 	if (fflush(out) != 0)
 		fail(1, "cannot build the command line:");
 	name_node();
+	vouch_for_clock();
 	/* A rank that gives up makes srun end the others, stopped ones too. */
 	if (*timeout && setenv("SLURM_KILL_BAD_EXIT", "1", 0) != 0)
 		fail(1, "cannot set SLURM_KILL_BAD_EXIT:");
 	command = find_words(line, words + first, count - first);
+	if (command)
+		program = find_program(command[0]);
 
 	/* On the clock from here on. */
 	clock_gettime(CLOCK_REALTIME, &start);
@@ -305,8 +332,8 @@ int main(int argc, char **argv)
 		fail(1, "cannot build the command line:");
 	if (fprintf(stderr, "%s\n", line) < 0)
 		fail(1, "cannot print the command line, so no result would be seen either:");
-	if (command)
-		execvp(command[0], command);
+	if (program)
+		execv(program, command);
 	/* Not to be run as it is: the shell does so, or says why not. */
 	execl("/bin/sh", "sh", "-c", line, (char *)NULL);
 	fail(126 + (errno == ENOENT), "cannot run /bin/sh:");

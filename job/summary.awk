@@ -62,6 +62,11 @@ FILENAME ~ /^output/ {
 		finish_run()
 }
 
+# A time in ms, rounded half up to microseconds, as the probe prints it
+function rounded(ms) {
+	return sprintf("%.3f", int(ms * 1000 + 0.5001) / 1000)
+}
+
 # A run counts if the settings ask for it, its status is 0, and its row is valid, of no other run,
 # and has the three lines that it printed.
 function finish_run(    ms, time, asked, line) {
@@ -74,8 +79,8 @@ function finish_run(    ms, time, asked, line) {
 	if (ms >= 1000)
 		time = sprintf("%3d:%02d min:sec", ms / 60000, ms / 1000 % 60)
 	time = "Time test was completed in " time "; Slowest rank: " value[stamp, "slowest_rank"] \
-		sprintf("; %.3f ms, %d nodes x %d = %d ranks; ", ms, part[1], value[stamp, "ppn"],
-			value[stamp, "ranks"])
+		sprintf("; %s ms, %d nodes x %d = %d ranks; ", rounded(ms), part[1],
+			value[stamp, "ppn"], value[stamp, "ranks"])
 	if ($0 != "status 0" || said != time || value[stamp, "valid"] != 1 ||
 	    value[stamp, "nodes"] != part[1] || line == "none" || !asked) {
 		sub(/^status 0/, asked ? "output and row disagree" : "not in SWEEP and RUNS")
@@ -93,8 +98,16 @@ function finish_run(    ms, time, asked, line) {
 		executable = bytes
 }
 
-function figure(name, k) {	# of run k, in ms
-	return value[key[k], name "_ms"] + 0
+# Of run k, in ms: its time, or one of three parts of its critical path
+function figure(name, k,    x) {
+	x = key[k]
+	if (name == "time")
+		return value[x, "time_ms"] + 0
+	if (name == "launch")
+		return value[x, "daemon_ms"] + value[x, "spawn_ms"] + value[x, "load_ms"]
+	if (name == "init")
+		return value[x, "setup_ms"] + value[x, "fence_ms"]
+	return value[x, "wireup_ms"] + 0
 }
 
 function sort(s, n,    gap, i, j, x) {	# s[1..n], a shell sort
@@ -198,19 +211,19 @@ function tables(    k, i, line) {
 		"wireup", "slowest on")
 	for (k = 1; k <= runs; k++) {
 		line = sprintf("%12.3f %12.3f %12.3f %12.3f  %s", figure("time", k),
-			figure("launch_max", k), figure("init_max", k), figure("wireup_max", k),
+			figure("launch", k), figure("init", k), figure("wireup", k),
 			value[key[k], "slowest_host"])
 		printf("%8d %6s %s\n", nodes[k], run[k] == 1 ? "first" : run[k], line)
 		if (nodes[k] == largest && figure("time", k) == shown)
 			print "ranks-" largest "-" run[k] ".csv" >"shown"
 	}
-	print "\nThe first launch of each size; then the later ones, of the phases the medians:\n"
+	print "\nThe first launch of each size; then the later ones, of the parts the medians:\n"
 	printf("%8s %12s %12s %24s %12s %12s %12s\n", "nodes", "first (ms)", "median", "min to max",
 		"launch", "init", "wireup")
 	for (i = 1; i <= sizes; i++) {
 		results(size[i])
-		line = sprintf("%12.3f %12.3f %12.3f", typical("launch_max", size[i]),
-			typical("init_max", size[i]), typical("wireup_max", size[i]))
+		line = sprintf("%12.3f %12.3f %12.3f", typical("launch", size[i]),
+			typical("init", size[i]), typical("wireup", size[i]))
 		printf("%8d %12s %12s %24s %s\n", size[i], first, middle, range, line)
 		gsub(/ +/, ",", line)
 		print size[i] "," typical("time", size[i]) line >"sizes.csv"

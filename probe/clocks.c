@@ -1,5 +1,5 @@
 /*
- * clocks.c - what the clocks of the nodes differ by, and whose is right
+ * clocks.c - what the clocks of the nodes differ by, and whose is right (off the clock)
  *
  * The first ranks of the blocks form a binomial tree in which block i hangs below block
  * i & (i - 1): all are compared in as many rounds as the number of blocks has binary digits.
@@ -9,9 +9,6 @@
  */
 #include "run.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { CLOCK_ROUNDS = 10 }; /* round trips to compare two clocks; the shortest counts */
 
 /* Receives what RANK sends. For the FIRST it waits without taking a core from those at work. */
@@ -20,6 +17,7 @@ static int64_t receive(int rank, int first)
 	MPI_Request request;
 	int64_t there;
 
+	wait_for(CLOCK, rank, now());
 	MPI_Irecv(&there, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD, &request);
 	if (first)
 		await(&request);
@@ -58,74 +56,80 @@ struct clock compare_clocks(int block, int blocks, int n)
 	return best;
 }
 
-/* Turns each of CLOCKS, less its parent's, into one less block 0's. */
-static void sum_clocks(struct clock *clocks, int blocks)
+/* The clock of BLOCK. */
+static struct clock *clock_of(const struct run *run, int block)
 {
-	for (int i = 1; i < blocks; i++) {
-		clocks[i].offset += clocks[i & (i - 1)].offset;
-		clocks[i].bound += clocks[i & (i - 1)].bound;
+	return &run->facts[block * run->n].clock;
+}
+
+/* Turns each block's clock, less its parent's, into one less block 0's. */
+static void sum_clocks(const struct run *run)
+{
+	for (int i = 1; i < run->size / run->n; i++) {
+		clock_of(run, i)->offset += clock_of(run, i & (i - 1))->offset;
+		clock_of(run, i)->bound += clock_of(run, i & (i - 1))->bound;
 	}
 }
 
-/* A less B, of which both are less the same third. */
+/* Clock A less clock B, of which both are less the same third. */
 static struct clock less(const struct clock *a, const struct clock *b)
 {
-	if (a == b)
-		return (struct clock){0, 0};
 	return (struct clock){a->offset - b->offset, a->bound + b->bound};
 }
 
 /* The block whose clock is the median, of an even number the lower one in the middle. */
-static int median_clock(const struct clock *clocks, int blocks)
+static int median_clock(const struct run *run)
 {
-	int64_t *offsets = memory(blocks, sizeof *offsets);
-	int block = 0;
+	int blocks = run->size / run->n, block = 0;
+	int64_t *offsets = memory(blocks, sizeof *offsets), median;
 
 	for (int i = 0; i < blocks; i++)
-		offsets[i] = clocks[i].offset;
-	qsort(offsets, (size_t)blocks, sizeof *offsets, compare_ns);
-	while (clocks[block].offset != offsets[(blocks - 1) / 2])
+		offsets[i] = clock_of(run, i)->offset;
+	median = select_ns(offsets, blocks, (blocks - 1) / 2);
+	while (clock_of(run, block)->offset != median)
 		block++;
 	free(offsets);
 	return block;
 }
 
-/* On rank 0, from the facts: fills in the clocks and the skew. */
+/* On rank 0, from the facts: fills in the skew, and turns the clocks into those of all ranks, less
+ * the reference. */
 void settle_clocks(struct run *run)
 {
-	int blocks = run->size / run->n, stamper = -1, median;
-	struct clock *clocks = memory(blocks, sizeof *clocks);
+	const struct clock same = {0, 0};
+	struct clock middle, reference;
+	int stamper = -1, median, base;
 
-	for (int i = 0; i < blocks; i++) {
-		clocks[i] = run->facts[i * run->n].clock;
-		if (stamper < 0 && run->facts[i * run->n].stamper)
-			stamper = i;
-	}
-	sum_clocks(clocks, blocks);
-	median = median_clock(clocks, blocks);
+	for (int rank = run->size - run->n; rank >= 0; rank -= run->n)
+		if (run->facts[rank].stamper)
+			stamper = rank / run->n;
+	sum_clocks(run);
+	median = median_clock(run);
 	run->stamped = stamper >= 0;
+	base = run->stamped ? stamper : median;
+	middle = *clock_of(run, median);
+	reference = *clock_of(run, base);
 	run->skewed = median;
-	run->clocks = memory(blocks, sizeof *run->clocks);
-	for (int i = 0; i < blocks; i++) {
-		struct clock skew = less(clocks + i, clocks + median);
+	for (int i = 0; i < run->size / run->n; i++) {
+		struct clock *clock = clock_of(run, i);
+		struct clock skew = i == median ? same : less(clock, &middle);
 
-		run->clocks[i] = skew;
-		if (run->stamped)
-			run->clocks[i] = less(clocks + i, clocks + stamper);
-		else if (skew.offset + skew.bound > run->slack)
+		*clock = i == base ? same : less(clock, &reference);
+		if (!run->stamped && skew.offset + skew.bound > run->slack)
 			run->slack = skew.offset + skew.bound;
 		if (llabs(skew.offset) > llabs(run->skew.offset)) {
 			run->skew = skew;
 			run->skewed = i;
 		}
 	}
-	free(clocks);
+	for (int rank = 0; rank < run->size; rank++)
+		run->facts[rank].clock = *clock_of(run, rank / run->n);
 }
 
 /* What the stamps of RANK are ahead of the reference; 0 while the clocks are not known. */
 int64_t ahead(const struct run *run, int rank)
 {
-	return run->clocks ? run->clocks[rank / run->n].offset : 0;
+	return run->facts ? run->facts[rank].clock.offset : 0;
 }
 
 /* The time by the reference. */
@@ -150,14 +154,14 @@ static int64_t too_early(const struct run *run, int rank)
 
 	if (run->partner[rank] >= 0 && run->stamps[rank].replied < first)
 		first = run->stamps[rank].replied;
-	if (run->clocks)
-		first += run->clocks[rank / run->n].bound + run->slack;
+	if (run->facts)
+		first += run->facts[rank].clock.bound + run->slack;
 	return run->start - (first - ahead(run, rank));
 }
 
 /* The first rank by which the start cannot be right: it was told another than rank 0, or began
  * before it; else the slowest, if the time as measured is negative. -1 if there is none. */
-int doubtful(const struct run *run)
+int first_doubtful(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++)
 		if (run->stamps[rank].start != run->start || too_early(run, rank) > 0)
@@ -168,7 +172,7 @@ int doubtful(const struct run *run)
 /* Says so if the start cannot be right. Returns the exit status. */
 int check_start(const struct run *run)
 {
-	int rank = doubtful(run);
+	int rank = first_doubtful(run);
 
 	if (rank < 0)
 		return 0;
@@ -191,8 +195,20 @@ int check_start(const struct run *run)
 	return 1;
 }
 
-/* Warns where a clock is off by more than its bound, 1 ms and 1 % of the time. Of two blocks
- * neither can be blamed. */
+/* Whether the clock that stamped the start, which is no rank's, is not synchronised while those of
+ * all blocks are, as their kernels say. On a machine without NTP nothing is amiss. */
+static int unsynchronised(const struct run *run)
+{
+	const char *sync = getenv("ZIATEST_SYNC");
+	int others = 1;
+
+	for (int rank = 0; rank < run->size; rank += run->n)
+		others &= run->facts[rank].synchronised;
+	return !run->stamped && sync && strcmp(sync, "no") == 0 && others;
+}
+
+/* Warns where the stamping clock may be off, and where a clock is off by more than its bound, 1 ms
+ * and 1 % of the time. Of two blocks neither can be blamed. */
 void check_clocks(const struct run *run)
 {
 	int64_t off = llabs(run->skew.offset);
@@ -201,6 +217,11 @@ void check_clocks(const struct run *run)
 		"there is no corrected time, as the clock that stamped the start is not known";
 	const char *advice = "synchronise the clocks and run again";
 
+	if (unsynchronised(run))
+		say("warning",
+		    "the clock that stamped the start is not synchronised, its kernel says, while "
+		    "those of all nodes are: the time may be off by as much as that clock is; "
+		    "synchronise it, or start ziatest on a node of the job");
 	if (off <= run->skew.bound || off <= 1000000 || off <= run->time / 100)
 		return;
 	if (run->stamped)

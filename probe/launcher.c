@@ -4,13 +4,12 @@
  * Where the launcher started several processes but each is a world of its own, launcher and
  * executable belong to different MPI libraries. Only worlds of one are asked: the variables of
  * an outer job linger, and must not cost a larger world its number.
+ *
+ * Off the clock, but for launched_rank, a part of arming the timeout.
  */
 #include "run.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* How many processes the launcher started, and which this is; srun's last. */
 static const char *const names[][2] = {
@@ -54,31 +53,38 @@ static int current(void)
 	return (pmix < 0 && pmi < 0) || srun == pmix || srun == pmi ? NAMES : NAMES - 1;
 }
 
-/* In a world of one: whether the launcher started more. Rank 0 says so; where only ranks are known
- * it cannot know, and rank 1 does. */
+/* What the launcher says that a world of one contradicts: a size above 1, or where no size is known
+ * a rank above 0; -1 where it says nothing of the kind. */
+static struct claim {
+	int size, rank;
+} find_claim(void)
+{
+	for (int i = 0; i < current(); i++)
+		if (variable(names[i][SIZE]) > 1)
+			return (struct claim){variable(names[i][SIZE]), variable(names[i][RANK])};
+	for (int i = 0; i < current(); i++)
+		if (variable(names[i][RANK]) > 0)
+			return (struct claim){-1, variable(names[i][RANK])};
+	return (struct claim){-1, -1};
+}
+
+/* In a world of one: whether the launcher started more. Its rank 0 says so; where only ranks are
+ * known that one cannot know, and rank 1 does. */
 int mismatched(void)
 {
-	int size = 0, rank = 0, speaker = 0;
+	struct claim claim = find_claim();
 	char several[16] = "several";
 
-	if (variable("OMPI_COMM_WORLD_SIZE") == 1 || variable("PMI_SIZE") == 1)
+	if (variable("OMPI_COMM_WORLD_SIZE") == 1 || variable("PMI_SIZE") == 1 ||
+	    variable("FLUX_JOB_SIZE") == 1)
 		return 0;
-	for (int i = 0; i < current() && size <= 1; i++) {
-		size = variable(names[i][SIZE]);
-		rank = variable(names[i][RANK]);
-	}
-	if (size > 1) {
-		if (rank < 0) /* the size may be another launcher's */
-			rank = launched_rank();
-		snprintf(several, sizeof several, "%d", size);
-	} else {
-		for (int i = rank = 0; i < current() && rank <= 0; i++)
-			rank = variable(names[i][RANK]);
-		speaker = 1;
-		if (rank <= 0)
-			return 0;
-	}
-	if (rank <= speaker)
+	if (claim.size < 0 && claim.rank < 0)
+		return 0;
+	if (claim.size > 0)
+		snprintf(several, sizeof several, "%d", claim.size);
+	if (claim.rank < 0) /* the size may be another launcher's */
+		claim.rank = launched_rank();
+	if (claim.rank <= (claim.size < 0))
 		say("error",
 		    "the launcher started %s processes but MPI sees 1: launcher and executable "
 		    "belong to different MPI libraries; use the mpirun of the MPI that built "

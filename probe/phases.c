@@ -1,89 +1,113 @@
 /*
- * phases.c - where the time went: the columns of the reports, and what stands out
+ * phases.c - where the time of every rank went: the columns of the reports (off the clock)
  */
 #include "run.h"
 
-#include <stdlib.h>
-
-/* The column's value for RANK by the reference clock; NONE if it is not known, or of the exchange
- * on a responder. */
-int64_t value(const struct run *run, enum column column, int rank)
+/* MPI_Init's own work on RANK, from STEP's fence `after` to its fence `before`, less the time in
+ * fences between them. NONE where no fence is seen. */
+static int64_t own_work(const struct run *run, const struct step *step, int rank)
 {
-	const struct stamps *mine = run->stamps + rank, *peers;
-	int peer = run->partner[rank];
-	int64_t ready = mine->initialised - ahead(run, rank), peer_ready;
+	const struct facts *facts = run->facts + rank;
+	int64_t at = run->stamps[rank].entered, end = run->stamps[rank].initialised, work = 0;
 
-	if (column == LAUNCH)
-		return mine->entered - ahead(run, rank) - run->start;
-	if (column == SETUP)
-		return run->facts[rank].setup;
-	if (column == INIT)
-		return mine->initialised - mine->entered;
-	if (column == READY)
-		return ready - run->start;
-	if (peer < 0)
+	if (facts->fence_count == 0)
 		return NONE;
-	if (column == REPEAT)
-		return run->facts[rank].repeat;
-	if (column == COMPLETED)
-		return mine->replied - run->start;
-	peers = run->stamps + peer;
-	peer_ready = peers->initialised - ahead(run, peer);
-	if (column == EXCHANGE && peer != rank && run->partner[peer] >= 0)
-		peer_ready = peers->replied - ahead(run, peer); /* only then does it answer */
-	return mine->replied - ahead(run, rank) - (ready > peer_ready ? ready : peer_ready);
+	if (step->after > 0)
+		at = facts->fences[step->after - 1].left;
+	if (step->before > 0)
+		end = facts->fences[step->before - 1].entered;
+	for (int i = step->after; i < (step->before ? step->before - 1 : facts->fence_count); i++) {
+		if (facts->fences[i].entered > at)
+			work += facts->fences[i].entered - at;
+		if (facts->fences[i].left > at)
+			at = facts->fences[i].left;
+	}
+	return end > at ? work + end - at : work;
 }
 
-/* The column over all ranks. */
-struct summary summarise(const struct run *run, enum column column)
+/* When RANK was ready, by its own clock, for the exchange that ASKER originates: the first block,
+ * which answers the last of an odd number, has an exchange of its own first. */
+int64_t ready(const struct run *run, int rank, int asker)
 {
-	struct summary summary = {NONE, NONE, NONE, NONE, 0};
+	if (rank != asker && run->partner[rank] >= 0)
+		return run->stamps[rank].replied;
+	return run->stamps[rank].initialised;
+}
+
+static int64_t latest(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What STEP, a phase or a part of setup, takes on RANK, by the reference clock; COMPLETED as
+ * measured. NONE if that is not known, and of the exchange on a responder. */
+int64_t value(const struct run *run, const struct step *step, int rank)
+{
+	const struct stamps *mine = run->stamps + rank;
+	const struct facts *facts = run->facts + rank;
+	int64_t start = run->start + ahead(run, rank); /* by RANK's clock, as all here */
+	int64_t child = facts->created, parent = facts->parent_created, other;
+	int peer = run->partner[rank];
+
+	/* The kernel counts in ticks: a process was not created before the start, nor after main,
+	 * nor after its child. A parent from before the start was not created for this run. */
+	if (child != NONE)
+		child = latest(child, start);
+	if (child > mine->entered)
+		child = mine->entered;
+	if (parent > child)
+		parent = child;
+	if (parent < start)
+		parent = NONE;
+	switch (step->phase) {
+	case DAEMON:
+		return parent == NONE ? NONE : parent - start;
+	case SPAWN:
+		return child == NONE ? NONE : child - latest(parent, start);
+	case LOAD:
+		return mine->entered - (child == NONE ? start : child);
+	case SETUP:
+		return own_work(run, step, rank);
+	case INIT:
+		return mine->initialised - mine->entered;
+	case REPEAT:
+		return facts->repeat;
+	case COMPLETED:
+		return peer < 0 ? NONE : mine->replied - run->start;
+	case WIREUP:
+		if (peer < 0)
+			return NONE;
+		other = ready(run, peer, rank) - ahead(run, peer) + ahead(run, rank);
+		return mine->replied - latest(ready(run, rank, rank), other);
+	default: /* of the path, not of a rank */
+		return NONE;
+	}
+}
+
+/* What STEP takes, over all ranks. */
+struct summary summarise(const struct run *run, const struct step *step)
+{
+	struct summary summary = {0, NONE, NONE, NONE, NONE, 0};
 	int64_t *values = memory(run->size, sizeof *values);
-	int count = 0;
 
 	for (int rank = 0; rank < run->size; rank++) {
-		int64_t ns = value(run, column, rank);
+		int64_t ns = value(run, step, rank);
 
-		if (ns == NONE)
-			continue;
-		values[count++] = ns;
+		if (ns != NONE)
+			values[summary.count++] = ns;
 		if (ns > summary.max) {
 			summary.max = ns;
 			summary.slowest = rank;
 		}
 	}
-	if (count > 0) {
-		qsort(values, (size_t)count, sizeof *values, compare_ns);
-		summary.min = values[0];
-		summary.quarter = values[(count - 1) / 4];
-		summary.median = values[(count - 1) / 2] / 2 + values[count / 2] / 2;
+	if (summary.count > 0) {
+		int middle = (summary.count - 1) / 2, next = summary.count / 2;
+
+		summary.min = select_ns(values, summary.count, 0);
+		summary.quarter = select_ns(values, summary.count, (summary.count - 1) / 4);
+		summary.median = select_ns(values, summary.count, middle);
+		summary.median += (select_ns(values, summary.count, next) - summary.median) / 2;
 	}
 	free(values);
 	return summary;
-}
-
-/* The phase whose slowest rank is furthest above the fastest quarter: LAUNCH, SETUP, INIT or
- * WIREUP; *RANK is that rank, *EXCESS by how much. A rank that waits in MPI_Init for a late one
- * does not stand out for its init: it must also be late to leave. An exchange is compared with
- * the repeated one too, as there may be but one pair. */
-enum column outstanding(const struct run *run, const struct summary *columns, int *rank,
-			int64_t *excess)
-{
-	struct summary ready = summarise(run, READY), exchange = summarise(run, EXCHANGE);
-	int64_t late = value(run, READY, columns[INIT].slowest) - ready.quarter; /* to leave it */
-	int64_t repeat = columns[REPEAT].median;
-	int64_t excesses[COLUMNS];
-	enum column most = LAUNCH;
-
-	for (enum column column = LAUNCH; column <= INIT; column++)
-		excesses[column] = columns[column].max - columns[column].quarter;
-	if (excesses[INIT] > late)
-		excesses[INIT] = late;
-	excesses[WIREUP] = exchange.max - (repeat < exchange.quarter ? repeat : exchange.quarter);
-	for (enum column column = SETUP; column <= WIREUP; column++)
-		if (excesses[column] > excesses[most])
-			most = column;
-	*rank = most == WIREUP ? exchange.slowest : columns[most].slowest;
-	*excess = excesses[most];
-	return most;
 }

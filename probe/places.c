@@ -1,14 +1,12 @@
 /*
- * places.c - which node this is, and whether each block has a node of its own
+ * places.c - which node this is, and whether each block has a node of its own (off the clock)
  *
  * The kernel's boot id tells nodes apart, whatever containers call themselves. Where one of two
- * boot ids is unknown the processor names decide. An unknown one agrees with nothing.
+ * boot ids is unknown the processor names decide. An unknown name agrees with no other.
  */
 #include "run.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/timex.h>
 #include <sys/utsname.h>
 
 /* 64-bit FNV-1a; 0 for an empty TEXT. */
@@ -21,12 +19,14 @@ static uint64_t hash(const char *text)
 	return hash;
 }
 
-/* Fills in which node this is, and whether it is the one that ziatest was on. */
+/* Fills in which node this is, whether it is the one that ziatest was on, and whether its kernel
+ * vouches for its clock. */
 void identify(struct facts *facts)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
 	const char *stamper = getenv("ZIATEST_NODE");
 	char boot[64] = "", processor[MPI_MAX_PROCESSOR_NAME] = "";
+	struct timex clock = {.modes = 0};
 	struct utsname host;
 	int length;
 
@@ -38,54 +38,55 @@ void identify(struct facts *facts)
 	MPI_Get_processor_name(processor, &length);
 	facts->kernel = hash(boot);
 	facts->name = hash(processor);
+	facts->synchronised = ntp_adjtime(&clock) != -1 && clock.maxerror < 16000000; /* us */
 	facts->stamper = stamper && strcmp(stamper, *boot ? boot : host.nodename) == 0;
-	snprintf(facts->host, sizeof facts->host, "%.63s", processor);
+	snprintf(facts->host, sizeof facts->host, "%.60s", processor);
 }
 
-/* Of a block, what brings those on one node together when sorted. */
-struct place {
-	uint64_t key, other; /* the kernel and the name, or the name and the kernel */
-	int first; /* the first rank */
-};
-
-static int compare_places(const void *a, const void *b)
+/* For qsort: pointers into the facts, so that those of one kernel, or one name, come together. */
+static int compare_kernels(const void *a, const void *b)
 {
-	const struct place *p = a, *q = b;
+	const struct facts *const *p = a, *const *q = b;
 
-	if (p->key != q->key)
-		return p->key > q->key ? 1 : -1;
-	if (p->other != q->other)
-		return p->other > q->other ? 1 : -1;
-	return p->first - q->first;
+	if ((*p)->kernel != (*q)->kernel)
+		return (*p)->kernel > (*q)->kernel ? 1 : -1;
+	return (*p > *q) - (*p < *q);
 }
 
-/* Looks for two blocks on one kernel, or with BY_NAME of one name and not on two known kernels.
- * PAIR is then the first ranks of the first two. */
+static int compare_names(const void *a, const void *b)
+{
+	const struct facts *const *p = a, *const *q = b;
+
+	if ((*p)->name != (*q)->name)
+		return (*p)->name > (*q)->name ? 1 : -1;
+	return compare_kernels(a, b);
+}
+
+/* Whether A and B are on one kernel, or with BY_NAME of one name and not on two known kernels. */
+static int together(const struct facts *a, const struct facts *b, int by_name)
+{
+	if (!by_name)
+		return a->kernel && a->kernel == b->kernel;
+	return a->name && a->name == b->name && (!a->kernel || a->kernel == b->kernel);
+}
+
+/* Looks for two blocks together. PAIR is then their first ranks, of several pairs those of the one
+ * whose later block comes first. */
 static int shared(const struct run *run, int by_name, int pair[2])
 {
 	int blocks = run->size / run->n;
-	struct place *places = memory(blocks, sizeof *places);
+	const struct facts **places = memory(blocks, sizeof *places);
 
-	for (int i = 0; i < blocks; i++) {
-		const struct facts *facts = run->facts + i * run->n;
-
-		if (by_name)
-			places[i] = (struct place){facts->name, facts->kernel, i * run->n};
-		else
-			places[i] = (struct place){facts->kernel, facts->name, i * run->n};
-	}
-	qsort(places, (size_t)blocks, sizeof *places, compare_places);
+	for (int i = 0; i < blocks; i++)
+		places[i] = run->facts + i * run->n;
+	qsort(places, (size_t)blocks, sizeof *places, by_name ? compare_names : compare_kernels);
 	pair[1] = run->size;
 	for (int i = 1; i < blocks; i++) {
-		const struct place *a = places + i - 1, *b = places + i;
+		int a = (int)(places[i - 1] - run->facts), b = (int)(places[i] - run->facts);
 
-		if (a->key == 0 || a->key != b->key)
-			continue;
-		if (by_name && a->other != 0 && a->other != b->other) /* two known ones */
-			continue;
-		if (a->first < pair[1] && b->first < pair[1]) {
-			pair[0] = a->first < b->first ? a->first : b->first;
-			pair[1] = a->first < b->first ? b->first : a->first;
+		if (together(places[i - 1], places[i], by_name) && a < pair[1] && b < pair[1]) {
+			pair[0] = a < b ? a : b;
+			pair[1] = a < b ? b : a;
 		}
 	}
 	free(places);

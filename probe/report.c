@@ -1,80 +1,120 @@
 /*
- * report.c - the reports beyond the result, on rank 0: -v, --csv and --ranks
+ * report.c - the reports beyond the result, on rank 0: -v, --csv and --ranks (off the clock)
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "run.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-static const char *const column_names[] = {"launch", "setup",  "init",
-					   "wireup", "repeat", "completed"};
+static const char *const names[PHASES] = {"daemon", "spawn", "load", "setup",  "fence",
+					  "wireup", "clock", "init", "repeat", "completed"};
+
+/* The columns of the table and of --ranks. */
+static const struct step columns[] = {{.phase = DAEMON}, {.phase = SPAWN},    {.phase = LOAD},
+				      {.phase = SETUP},  {.phase = INIT},     {.phase = WIREUP},
+				      {.phase = REPEAT}, {.phase = COMPLETED}};
+enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static double ms(int64_t ns)
 {
 	return (double)ns / 1e6;
 }
 
-/* Prints RANK and its host, of an exchange with its partner. */
-static void print_rank(const struct run *run, enum column column, int rank)
+/* Prints a step's rank and its node; of an exchange with its partner. */
+static void print_rank(const struct run *run, enum phase phase, int rank)
 {
 	int peer = run->partner[rank];
 
 	fprintf(stderr, "%d on %s", rank, run->facts[rank].host);
-	if ((column == WIREUP || column == REPEAT) && peer != rank)
+	if ((phase == WIREUP || phase == REPEAT) && peer != rank)
 		fprintf(stderr, ", with %d on %s", peer, run->facts[peer].host);
 }
 
-/* The table, and what stands out: a tenth of the time or more. */
-static void print_phases(const struct run *run, const struct summary *columns)
+/* Prints the critical path, and what stands out on it. */
+static void print_path(const struct run *run, const struct path *path)
 {
-	int64_t excess, time = run->stamped ? corrected_time(run) : run->time;
-	int rank;
-	enum column phase = outstanding(run, columns, &rank, &excess);
+	const struct step *step;
+	int64_t excess;
+	int others;
 
-	fprintf(stderr, "%-10s %11s %11s %11s  %s\n", "ms", "min", "median", "max", "slowest rank");
-	for (enum column column = LAUNCH; column < COLUMNS; column++) {
-		const struct summary *c = columns + column;
-
-		if (c->max == NONE) {
-			fprintf(stderr, "%s\n", column_names[column]);
+	fprintf(stderr, "\n%-13s %10s  %s", "critical path", "ms", "rank");
+	for (step = path->step + path->first; step < path->step + STEPS; step++) {
+		fprintf(stderr, "\n%-13s %10.3f", names[step->phase], ms(step->us * 1000));
+		if (step->phase == INIT)
 			continue;
-		}
-		fprintf(stderr, "%-10s %11.3f %11.3f %11.3f  ", column_names[column], ms(c->min),
-			ms(c->median), ms(c->max));
-		print_rank(run, column, c->slowest);
-		fprintf(stderr, "\n");
+		fprintf(stderr, step->phase == FENCE_WAIT ? "  last in: " : "  ");
+		print_rank(run, step->phase, step->rank);
+		if (step->phase == DAEMON)
+			fprintf(stderr, ", %s", run->facts[step->rank].parent);
 	}
-	if (excess < time / 10) {
-		fprintf(stderr, "\nstands out: no rank\n");
+	fprintf(stderr, "\n\nstands out: ");
+	step = outstanding(run, path, &excess, &others);
+	if (!step) {
+		fprintf(stderr, "no rank\n");
 		return;
 	}
-	fprintf(stderr, "\nstands out: %s of rank ", column_names[phase]);
-	print_rank(run, phase, rank);
+	fprintf(stderr, "%s of rank ", names[step->phase]);
+	print_rank(run, step->phase, step->rank);
+	if (others > 0)
+		fprintf(stderr, ", and of %d more there", others);
 	fprintf(stderr, ", %.3f ms more than elsewhere\n", ms(excess));
 }
 
+static void print_table(const struct run *run)
+{
+	fprintf(stderr, "\n%-12s %11s %11s %11s  %s\n", "ms", "min", "median", "max",
+		"slowest rank");
+	for (int i = 0; i < COLUMNS; i++) {
+		struct summary c = summarise(run, &columns[i]);
+
+		fprintf(stderr, "%s", names[columns[i].phase]);
+		if (c.count > 0) {
+			fprintf(stderr, "%*.3f %11.3f %11.3f  ",
+				24 - (int)strlen(names[columns[i].phase]), ms(c.min), ms(c.median),
+				ms(c.max));
+			print_rank(run, columns[i].phase, c.slowest);
+		}
+		fprintf(stderr, "\n");
+	}
+}
+
+/* The node whose clock is furthest off; of two both, with AND between, as none can be blamed. */
+static void print_skewed(FILE *file, const struct run *run, const char *and)
+{
+	if (run->size == 2 * run->n)
+		fprintf(file, "%s%s%s", run->facts[0].host, and, run->facts[run->n].host);
+	else
+		fprintf(file, "%s", run->facts[run->skewed * run->n].host);
+}
+
 /* What --verbose adds to the result. */
-void print_details(const struct run *run, const struct summary *columns)
+void print_details(const struct run *run, const struct path *path)
 {
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
+	const char *sync = getenv("ZIATEST_SYNC");
 	struct stat file;
 	int length;
 
-	fprintf(stderr, "\n%.3f ms, %d nodes x %d = %d ranks\n\n", ms(run->time),
+	fprintf(stderr, "\n%.3f ms, %d nodes x %d = %d ranks\n", ms(path->us * 1000),
 		run->size / run->n, run->n, run->size);
-	print_phases(run, columns);
-	fprintf(stderr, "clock skew: %.3f ms on %s, within %.3f ms; corrected time ",
-		ms(run->skew.offset), run->facts[run->skewed * run->n].host, ms(run->skew.bound));
+	print_path(run, path);
+	print_table(run);
+	if (run->facts[0].fence_count > 0 && fence_library())
+		fprintf(stderr, "fences: %d, %s\n", run->facts[0].fence_count, fence_library());
+	else
+		fprintf(stderr, "fences: none seen\n");
+	fprintf(stderr, "clock skew: %.3f ms %s ", ms(run->skew.offset),
+		run->size == 2 * run->n ? "between" : "on");
+	print_skewed(stderr, run, " and ");
+	fprintf(stderr, ", within %.3f ms; corrected time ", ms(run->skew.bound));
 	if (run->stamped)
 		fprintf(stderr, "%.3f ms\n", ms(corrected_time(run)));
+	else if (sync && strcmp(sync, "no") != 0)
+		fprintf(stderr, "not known; the stamping kernel says: within %s us\n", sync);
 	else
-		fprintf(stderr, "not known, nor is the clock that stamped the start\n");
+		fprintf(stderr, "not known; the stamping kernel says: %s\n",
+			sync ? "not synchronised" : "nothing");
 	if (stat("/proc/self/exe", &file) == 0)
 		fprintf(stderr, "executable: %lld bytes\n", (long long)file.st_size);
 	MPI_Get_library_version(version, &length);
@@ -83,16 +123,16 @@ void print_details(const struct run *run, const struct summary *columns)
 	fprintf(stderr, "MPI: %.*s\n", (int)strcspn(version, "\n"), version);
 }
 
-/* Ends the writing of FILE at PATH; FILE is NULL if that could not be opened. Returns the exit
+/* Ends the writing of FILE, called NAME; FILE is NULL if that could not be opened. Returns the exit
  * status. */
-static int close_file(FILE *file, const char *path)
+static int close_file(FILE *file, const char *name)
 {
 	int failed = !file || ferror(file);
 
 	if (file && fclose(file) != 0)
 		failed = 1;
 	if (failed)
-		say("error", "cannot write %s: %s; name a file that rank 0's node can write", path,
+		say("error", "cannot write %s: %s; name a file that rank 0's node can write", name,
 		    strerror(errno));
 	return failed;
 }
@@ -105,50 +145,71 @@ static void put_ms(FILE *file, int64_t ns)
 		fprintf(file, "%.6f", ms(ns));
 }
 
-/* Appends the run's row to the file at PATH, after a header if it is empty. Returns the exit
+/* Writes the cells of the critical path: what all steps of each phase took. Where no fence is seen
+ * MPI_Init is its setup. */
+static void put_path(FILE *file, const struct path *path)
+{
+	for (enum phase phase = DAEMON; phase <= CLOCK_AHEAD; phase++) {
+		int64_t sum = phase == CLOCK_AHEAD ? 0 : NONE;
+
+		for (int i = path->first; i < STEPS; i++) {
+			const struct step *step = path->step + i;
+
+			if (step->phase == phase || (step->phase == INIT && phase == SETUP))
+				sum = (sum == NONE ? 0 : sum) + step->us * 1000;
+		}
+		put_ms(file, sum);
+	}
+}
+
+/* Appends the run's row to the file NAME, after a header if it is empty. Returns the exit
  * status. */
-int write_csv(const struct run *run, const struct summary *columns, int valid, const char *path)
+int write_csv(const struct run *run, const struct path *path, int valid, const char *name)
 {
 	time_t seconds = (time_t)(run->start / 1000000000);
-	FILE *file = fopen(path, "a");
+	FILE *file = fopen(name, "a");
+	struct stat before = {.st_size = 0};
 	char started[32];
-	struct stat before;
 
-	if (!file || fstat(fileno(file), &before) != 0)
-		return close_file(file, path);
+	if (!file)
+		return close_file(file, name);
+	fstat(fileno(file), &before);
 	if (before.st_size == 0)
 		fprintf(file,
 			"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,"
-			"launch_max_ms,setup_max_ms,init_max_ms,wireup_max_ms,repeat_max_ms,"
-			"skew_max_ms,skew_bound_ms,valid\n");
+			"daemon_ms,spawn_ms,load_ms,setup_ms,fence_ms,wireup_ms,clock_ms,"
+			"init_max_ms,repeat_max_ms,skew_max_ms,skew_host,skew_bound_ms,valid\n");
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	fprintf(file, "%s.%06dZ,%d,%d,%d,%.6f,", started, (int)(run->start / 1000 % 1000000),
 		run->size / run->n, run->n, run->size, ms(run->time));
 	if (run->stamped)
 		fprintf(file, "%.6f", ms(corrected_time(run)));
 	fprintf(file, ",%d,%s", run->slowest, run->facts[run->slowest].host);
-	for (enum column column = LAUNCH; column < COMPLETED; column++)
-		put_ms(file, columns[column].max);
-	fprintf(file, ",%.6f,%.6f,%d\n", ms(llabs(run->skew.offset)), ms(run->skew.bound), valid);
-	return close_file(file, path);
+	put_path(file, path);
+	put_ms(file, summarise(run, &(struct step){.phase = INIT}).max);
+	put_ms(file, summarise(run, &(struct step){.phase = REPEAT}).max);
+	fprintf(file, ",%.6f,", ms(llabs(run->skew.offset)));
+	print_skewed(file, run, " ");
+	fprintf(file, ",%.6f,%d\n", ms(run->skew.bound), valid);
+	return close_file(file, name);
 }
 
-/* Writes a row for every rank to the file at PATH. Returns the exit status. */
-int write_ranks(const struct run *run, const char *path)
+/* Writes a row for every rank to the file NAME. Returns the exit status. */
+int write_ranks(const struct run *run, const char *name)
 {
-	FILE *file = fopen(path, "w");
+	FILE *file = fopen(name, "w");
 
 	if (!file)
-		return close_file(file, path);
+		return close_file(file, name);
 	fprintf(file, "rank,node,host");
-	for (enum column column = LAUNCH; column < COLUMNS; column++)
-		fprintf(file, ",%s_ms", column_names[column]);
+	for (int i = 0; i < COLUMNS; i++)
+		fprintf(file, ",%s_ms", names[columns[i].phase]);
 	fprintf(file, ",clock_offset_ms\n");
 	for (int rank = 0; rank < run->size; rank++) {
 		fprintf(file, "%d,%d,%s", rank, rank / run->n + 1, run->facts[rank].host);
-		for (enum column column = LAUNCH; column < COLUMNS; column++)
-			put_ms(file, value(run, column, rank));
+		for (int i = 0; i < COLUMNS; i++)
+			put_ms(file, value(run, &columns[i], rank));
 		fprintf(file, ",%.6f\n", ms(ahead(run, rank)));
 	}
-	return close_file(file, path);
+	return close_file(file, name);
 }

@@ -1,26 +1,35 @@
 /*
  * run.c - the ground floor: the clock, messages, memory and waiting; it calls nobody
+ *
+ * On the clock are now(), uptime() and wait_for(). The rest is off it.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "run.h"
 
 #include <poll.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 struct world world = {-1, 0};
 volatile struct waiting waiting;
 
-/* The realtime clock, in ns since 1970, UTC. Called on the clock: it takes the stamps. */
-int64_t now(void)
+static int64_t read_clock(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_REALTIME, &t);
+	clock_gettime(clock, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The realtime clock, in ns since 1970, UTC. Called on the clock: it takes the stamps. */
+int64_t now(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
+/* The ns since this node booted, suspended or not. Called on the clock once, where main begins. */
+int64_t uptime(void)
+{
+	return read_clock(CLOCK_BOOTTIME);
 }
 
 /* Says on stderr, in one piece, what is wrong; KIND is error or warning. */
@@ -47,12 +56,37 @@ void *memory(int count, size_t size)
 	return block;
 }
 
-/* For qsort: int64_t in rising order. */
-int compare_ns(const void *a, const void *b)
+/* The value that is at K, counted from 0, of COUNT sorted VALUES, which are put into another order:
+ * Hoare's selection. For 10^6 ranks qsort takes some ten times as long. */
+int64_t select_ns(int64_t *values, int count, int k)
 {
-	const int64_t *x = a, *y = b;
+	int low = 0, high = count - 1;
 
-	return (*x > *y) - (*x < *y);
+	while (low < high) {
+		int64_t pivot = values[low + (high - low) / 2];
+		int i = low, j = high;
+
+		while (i <= j) {
+			while (values[i] < pivot)
+				i++;
+			while (values[j] > pivot)
+				j--;
+			if (i <= j) {
+				int64_t value = values[i];
+
+				values[i++] = values[j];
+				values[j--] = value;
+			}
+		}
+		/* low ... j are up to the pivot, i ... high from it on; between them it is. */
+		if (k <= j)
+			high = j;
+		else if (k >= i)
+			low = i;
+		else
+			break;
+	}
+	return values[k];
 }
 
 /* Waits for REQUEST, looking once a millisecond: where ranks share cores, who waits must not
@@ -61,6 +95,19 @@ void await(MPI_Request *request)
 {
 	int done = 0;
 
-	while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done)
+	for (;;) {
+		MPI_Test(request, &done, MPI_STATUS_IGNORE);
+		if (done)
+			return;
 		poll(NULL, 0, 1);
+	}
+}
+
+/* Leaves for the timeout what this rank waits for, SINCE when, and FROM which rank, if from one. On
+ * the clock. */
+void wait_for(enum wait what, int from, int64_t since)
+{
+	waiting.from = from;
+	waiting.since = since;
+	waiting.what = what;
 }

@@ -2,18 +2,18 @@
  * timeout.c - when time runs out: who waits for what
  *
  * A handler of SIGALRM, which only reads what this rank waits for. The useful line must not
- * drown: in MPI_Init one rank of each node speaks, in the exchange those that wait for a
- * message, after it rank 0 and the last rank.
+ * drown. In MPI_Init, where its fences show, one rank of each node that is at work speaks, and
+ * half a second later one that waits for others; where they do not show, one rank of each node. In
+ * the exchange, and when clocks are compared, those that wait for another rank speak; besides, rank
+ * 0 and the last rank.
+ *
+ * On the clock, with -t, is arming it. The rest runs when there will be no result.
  */
-#define _GNU_SOURCE /* sigaction, setitimer */
-
 #include "run.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -24,67 +24,88 @@ static int64_t begun; /* the start */
 static int limit; /* s after it */
 static volatile int expired;
 
-/* Whether no other process of this job and node has come here before, that is taken an
- * abstract Unix socket's name, made of the start, which lasts as long as the process. */
-static int first_on_node(void)
+/* Whether this is the first process of the job on this node to come here with WHAT. The first binds
+ * an abstract Unix socket, named after the start and WHAT; for the others the name is taken. */
+static int first_on_node(enum wait what)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
-	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziaprobe.%lld", (long long)begun);
+	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziaprobe.%lld.%d", (long long)begun,
+		 what);
 	return bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name, sizeof name) == 0 ||
 	       errno != EADDRINUSE;
 }
 
-static int speaks(void)
+static int speaks(enum wait what)
 {
-	switch (waiting.what) {
+	switch (what) {
 	case INITIALISED:
-		return first_on_node();
+	case OWN_PART:
+	case OTHERS:
+		return first_on_node(what);
 	case REPLY:
 	case MESSAGE:
+	case CLOCK:
 		return 1;
 	default:
 		return world.rank == 0 || world.rank == world.size - 1;
 	}
 }
 
-/* Says what this rank waits for, gives the others a second to do so too before the launcher sees
- * a process fail and ends the job, and exits with 124. POSIX does not promise it, but snprintf of
- * numbers and strings takes neither locks nor memory. */
-static void time_out(int signal)
+/* Ends this rank where time_out cannot, as a full pipe on stderr holds it. */
+static void leave(int signal)
 {
-	static const char *const texts[] = {
-		[INITIALISED] = "MPI_Init",
-		[REPLY] = "the reply from rank ",
-		[MESSAGE] = "the message from rank ",
-		[REPORT] = "the report",
-		[AFTERWARDS] = "the other ranks, after the result",
-	};
-	int64_t waited = now() - waiting.since; /* negative where a clock was set */
-	char rank[24] = "a rank", from[16] = "", line[1024];
-	struct utsname host;
-
 	(void)signal;
-	expired = 1;
-	uname(&host);
-	if (world.rank >= 0)
-		snprintf(rank, sizeof rank, "rank %d", world.rank);
-	if (waiting.what == REPLY || waiting.what == MESSAGE)
-		snprintf(from, sizeof from, "%d", waiting.from);
-	snprintf(line, sizeof line,
-		 "ziaprobe: error: timeout of %d s: %s on %s has waited %lld s for %s%s\n", limit,
-		 rank, host.nodename, waited < 0 ? 0 : (long long)(waited / 1000000000),
-		 texts[waiting.what], from);
-	if (speaks() && write(STDERR_FILENO, line, strlen(line)) < 0)
-		_exit(124);
-	poll(NULL, 0, 1000);
 	_exit(124);
 }
 
-/* Has time_out called SECONDS > 0 after START, or at once if that is over. On the clock. */
+/* Says what this rank waits for, gives the others a second to do so too before the launcher sees
+ * a process fail and ends the job, and exits with 124. POSIX does not promise it, but snprintf of
+ * numbers and strings takes neither locks nor memory. */
+static void time_out(int number)
+{
+	static const char *const texts[] = {
+		[INITIALISED] = "for MPI_Init",
+		[OWN_PART] = "in its own part of MPI_Init",
+		[OTHERS] = "for the others in MPI_Init",
+		[REPLY] = "for the reply from rank %d",
+		[MESSAGE] = "for the message from rank %d",
+		[REPORT] = "for the report",
+		[AFTERWARDS] = "for the other ranks, after the result",
+		[CLOCK] = "for the clock of rank %d, after the result",
+	};
+	enum wait what = waiting.what;
+	int64_t since = waiting.since, waited;
+	char rank[24] = "a rank", text[80], line[1024];
+	struct utsname host;
+
+	(void)number;
+	signal(SIGALRM, leave);
+	alarm(2);
+	expired = 1;
+	if (what == INITIALISED && fences_show())
+		what = in_fence(&since) ? OTHERS : OWN_PART;
+	waited = (now() - since) / 1000000000; /* s, negative where a clock was set */
+	if (what == OTHERS)
+		poll(NULL, 0, 500);
+	uname(&host);
+	if (world.rank >= 0)
+		snprintf(rank, sizeof rank, "rank %d", world.rank);
+	snprintf(text, sizeof text, texts[what], waiting.from);
+	snprintf(line, sizeof line,
+		 "ziaprobe: error: timeout of %d s: %s on %s has waited %lld s %s\n", limit, rank,
+		 host.nodename, waited < 0 ? 0 : (long long)waited, text);
+	if (speaks(what) && write(STDERR_FILENO, line, strlen(line)) < 0)
+		_exit(124);
+	poll(NULL, 0, what == OTHERS ? 500 : 1000);
+	_exit(124);
+}
+
+/* Has time_out called SECONDS > 0 after START, or at once if that is over. Until MPI knows it, this
+ * rank is the one that the launcher says. On the clock. */
 void arm_timeout(int64_t start, int seconds)
 {
-	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	int64_t left = (start - now()) / 1000 + (int64_t)seconds * 1000000; /* us */
 	struct itimerval timer = {{0, 0}, {0, 1}};
 	sigset_t alarm;

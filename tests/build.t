@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 pad=104857600
-cp -r Makefile ziatest.c ziaprobe.c probe job "$tmp"
+cp -r Makefile ziatest.c ziaprobe.c probe "$tmp"
 cd "$tmp" || exit 1
 touch files
 find . | sort >files
@@ -15,6 +15,7 @@ built() {	# NAME MAKE-ARGUMENT...
 	run make -s ziaprobe "$@"
 	is "$how: builds silently" "$out$err/$status" /0
 	"${cross-}strip" ziaprobe
+	is "$how: exports the fences alone" "$(exported ziaprobe)" "$fences"
 	ok "$how: 100 MiB after strip" [ "$(wc -c <ziaprobe)" -ge $pad ]
 }
 built '-O0' CFLAGS=-O0

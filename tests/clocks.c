@@ -6,19 +6,23 @@
 
 int main(void)
 {
+	struct facts facts[64] = {{.repeat = 0}};
+	struct run run = {.facts = facts, .n = 1};
 	struct clock clock, clocks[64];
-	int rank, size;
+	int rank;
 
 	MPI_Init(NULL, NULL);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	clock = compare_clocks(rank, size, 1);
+	MPI_Comm_size(MPI_COMM_WORLD, &run.size);
+	clock = compare_clocks(rank, run.size, 1);
 	MPI_Gather(&clock, sizeof clock, MPI_BYTE, clocks, sizeof clock, MPI_BYTE, 0,
 		   MPI_COMM_WORLD);
-	sum_clocks(clocks, size);
-	for (int block = 0; rank == 0 && block < size; block++)
-		printf("%d %" PRId64 " %" PRId64 "\n", block, clocks[block].offset,
-		       clocks[block].bound);
+	for (int block = 0; block < run.size; block++)
+		facts[block].clock = clocks[block];
+	sum_clocks(&run);
+	for (int block = 0; rank == 0 && block < run.size; block++)
+		printf("%d %" PRId64 " %" PRId64 "\n", block, facts[block].clock.offset,
+		       facts[block].clock.bound);
 	MPI_Finalize();
 	return 0;
 }

@@ -90,6 +90,22 @@ for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build $mpi
 	mpicc.$mpi -o "$dir/clocks" tests/clocks.c probe/run.c
+	cat >"$dir/ntp.c" <<-'END'
+		/* The kernel's word for the clock of node N is $NTP_N in us, or 500 */
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <sys/timex.h>
+		#include <unistd.h>
+		int ntp_adjtime(struct timex *clock)
+		{
+			char name[80] = "NTP_";
+
+			gethostname(name + 4, sizeof name - 4);
+			clock->maxerror = getenv(name) ? atol(getenv(name)) : 500;
+			return 0;
+		}
+	END
+	cc -shared -fPIC -o "$dir/ntp.so" "$dir/ntp.c"
 	mkdir "$dir/real"
 	mv "$dir/ziaprobe" "$dir/real"
 	cat >"$dir/shifted" <<-END
@@ -142,6 +158,19 @@ for mpi in openmpi mpich; do
 	fi
 	expect date 0 'echo n1=-5 >shift; srun -N 4 -n 4 ../ziaprobe $(date +"%s %6N") 1' \
 		"$result" "ziaprobe: warning: the clock of $behind .*; $unknown; synch.*"
+	# What the kernels say of their clocks: a warning where the stamping one alone is not
+	# synchronised, and no rank's.
+	if [ $mpi = openmpi ]; then
+		sync="export LD_PRELOAD=$dir/ntp.so; : >shift; NTP_login=16000000"
+		expect sync 0 "$sync ../ziatest -v 1 '$srun'" "$result" \
+			'ziaprobe: warning: the clock that stamped the start is not sync.*'
+		expect sync-node 0 "export NTP_n3=16000000; $sync ../ziatest 1 '$srun'" "$result"
+		expect sync-login 0 "export NTP_n3=16000000; $sync NTP_login=15999999 \
+			../ziatest -v 1 '$srun'" "$result"
+		expect sync-known 0 "export NTP_n2=16000000; : >shift; ssh n2 \"cd \$PWD &&
+			LD_PRELOAD=$dir/ntp.so NTP_n2=16000000 ../ziatest 1 '$srun'\"" "$result"
+		expect sync-bare 0 "$sync ../ziatest -v 1 '$bare'" "$result"
+	fi
 	# n1 stamps the reply by a clock that is 5 s behind that of n2, which stamps the start.
 	expect early "$fails" 'echo n1=-5 >shift
 		ssh n2 "cd $PWD && SLURM_MPI_TYPE=$SLURM_MPI_TYPE ../ziatest 1 '"'$two'"'"' \
@@ -149,6 +178,13 @@ for mpi in openmpi mpich; do
 		"ziaprobe: warning: the clocks of $differ .*; $known; .*"
 	run_cases 2
 
+	if [ $mpi = openmpi ]; then
+		said='corrected time not known; the stamping kernel says:'
+		for case in 'sync:not synchronised' 'sync-login:within 15999999 us' \
+			sync-bare:nothing; do
+			ok "$mpi, $case" grep -q "$said ${case#*:}\$" "$dir/${case%%:*}/out"
+		done
+	fi
 	within all '0 3600.25 3599.75 3600.005 3599.995 3600'
 	for case in $blamed; do
 		IFS=/ read -r which shift stamper <<-END

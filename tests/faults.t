@@ -8,6 +8,7 @@ nodes=3
 
 late='ziaprobe: error: timeout of [0-9]+ s: rank'
 waited='has waited [0-9]+ s for'
+own='has waited [0-9]+ s in its own part of MPI_Init'
 report="$waited the report"
 after="$waited the other ranks, after the result"
 
@@ -57,13 +58,26 @@ END
 
 	# A rank that never gets to MPI_Init: one line a node. mpirun lets a stopped process
 	# go on before it ends it.
+	init=MPI_Init
+	[ $mpi = mpich ] || init='(the others in MPI_Init|MPI_Init)'
 	for launcher in srun mpirun; do
 		expect stopped-$launcher "$fails" "STOP=3 ../ziatest -t 99 2 \"\$$launcher\"" \
-			"$late [01] on n1 $waited MPI_Init" \
-			"$late 2 on n2 $waited MPI_Init" \
+			"$late [01] on n1 $waited $init|$late [01] on n1 $own" \
+			"$late 2 on n2 $waited $init|$late 2 on n2 $own" \
 			"?$late 3 .*" \
-			"$late [45] on n3 $waited MPI_Init"
+			"$late [45] on n3 $waited $init|$late [45] on n3 $own"
 	done
+	# A rank that is late in its own part of MPI_Init speaks, and before those that wait for it.
+	if [ $mpi = openmpi ]; then
+		expect own-part "$fails" \
+			'come="Fence.0 Fence.1 Fence.2 Fence.4 Fence.5"
+			export SHIM="3 Setup ../alarm $come; sleep 60"
+			../ziatest -t 99 2 "$srun"' \
+			"$late [01] on n1 $waited the others in MPI_Init" \
+			"$late 2 on n2 $waited the others in MPI_Init" \
+			"$late 3 on n2 $own" \
+			"$late [45] on n3 $waited the others in MPI_Init"
+	fi
 	# A responder, and an originator, that is stuck in the exchange.
 	expect responder "$fails" \
 		'come="Gather.0 Gather.2 Gather.4 Send.1 Send.5"
@@ -83,10 +97,20 @@ END
 		"$late 5 on n3 $waited the reply from rank 1"
 	# After the result rank 0 and the last rank speak.
 	expect after "$fails" \
-		'export SHIM="4 Igather kill -STOP \$PPID; ../alarm Igather.0 Igather.5"
+		'export SHIM="4 Ibarrier kill -STOP \$PPID; ../alarm Ibarrier.0 Ibarrier.5"
 		../ziatest -t 99 2 "$srun"' \
 		"$result" \
 		"$late 0 on n1 $after" \
+		"$late 5 on n3 $after"
+	# Who waits for another's clock says for whose.
+	expect clock "$fails" \
+		'come="Irecv.0 Irecv.4 Ibarrier.5"
+		export SHIM="2 Ibcast ../alarm $come; kill -STOP \$PPID"
+		../ziatest -t 99 2 "$srun"' \
+		"$result" \
+		"$late 0 on n1 $waited the clock of rank 2, after the result" \
+		"?$late 2 .*" \
+		"$late 4 on n3 $waited the clock of rank 0, after the result" \
 		"$late 5 on n3 $after"
 	# The handler runs in a helper thread, and rank 0's main thread goes on before it
 	# ends: no result follows the timeout, nor another status. Open MPI 5 may end another
@@ -101,6 +125,18 @@ END
 	expect finalize "$fails" \
 		'SHIM="0 Finalize kill -ALRM \$PPID" HELPER=1 ../ziatest -t 99 2 "$srun"' \
 		"$result" "$late 0 on n1 $after"
+
+	# A world that is refused, where time runs out before it has left
+	expect refused 124 \
+		'export SHIM="0 Finalize kill -ALRM \$PPID" HELPER=1
+		srun -N 3 -n 5 ../ziaprobe $(date +"%s %6N") 2 -t 60' \
+		'ziaprobe: error: 5 processes .*' "$late 0 on n1 $report"
+	# A full pipe on stderr keeps nobody from leaving.
+	expect full-pipe 124 \
+		'mkfifo pipe
+		exec 3<>pipe
+		dd if=/dev/zero bs=65536 count=1 >&3 2>/dev/null
+		timeout -s KILL 20 ../ziaprobe 1 2 1 -t 9 2>&3'
 
 	# The launcher ends the others; MPICH's mpiexec once did not, and the timeout did.
 	expect killed "$fails" 'SHIM="3 Recv kill -KILL \$PPID" ../ziatest -t 60 2 "$srun"' \
@@ -125,5 +161,7 @@ END
 		exit $status' \
 		'ziaprobe: valid 0'
 	run_cases 4
+	[ $mpi != openmpi ] || like "$mpi, own-part: the useful line comes first" \
+		"$(grep -m 1 '^ziaprobe' "$dir/own-part/out")" "$late 3 .*"
 done
 finish

@@ -56,10 +56,10 @@ static void read_output(void)
 	output[length] = '\0';
 }
 
-/* Instead of libc's: no program is found. */
-int execvp(const char *file, char *const argv[])
+/* Instead of libc's: a program that is found cannot be run. */
+int execv(const char *path, char *const argv[])
 {
-	assert(file == argv[0]);
+	assert(*path);
 	for (int i = 0; argv[i]; i++)
 		assert(strlen(argv[i]) < sizeof output);
 	errno = ENOENT;
@@ -181,11 +181,10 @@ int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Da
 	memcpy(rb, sb, (size_t)sn);
 	return 0;
 }
-int MPI_Igather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Datatype rt,
-		int root, MPI_Comm c, MPI_Request *r)
+int MPI_Ibarrier(MPI_Comm c, MPI_Request *r)
 {
-	(void)r;
-	return MPI_Gather(sb, sn, st, rb, rn, rt, root, c);
+	(void)c, (void)r;
+	return 0;
 }
 #endif
 

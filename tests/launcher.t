@@ -117,6 +117,36 @@ touch "$tmp/plain"
 run ziatest 1 "$tmp/plain"
 is 'a launcher that cannot be executed: 126' "$status" 126
 
+# The search in PATH lies before the stamp: what searches after it fails here.
+cat >"$tmp/search.c" <<'END'
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static int stamped;
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	stamped = id == CLOCK_REALTIME;
+	t->tv_sec = t->tv_nsec = 0;
+	return 0;
+}
+int access(const char *path, int mode)
+{
+	if (stamped)
+		abort();
+	return faccessat(AT_FDCWD, path, mode, 0);
+}
+int execvp(const char *file, char *const argv[])
+{
+	abort();
+}
+END
+cc -shared -fPIC -o "$tmp/search.so" "$tmp/search.c" || exit 1
+mkdir "$tmp/first" "$tmp/first/fake"
+PATH=$tmp/no-such:$tmp/first:$PATH run env LD_PRELOAD="$tmp/search.so" ziatest 4 'fake a'
+like 'the search in PATH is not on the clock' "$out" "\[a\]\[4\]\[./ziaprobe\]\[0\]\[0\]\[4\]"
+is 'and finds a program, not a directory' "$status" 0
+
 ziatest 1 'touch launched; fake' >/dev/full 2>&1
 is 'nowhere to print to: status 1' $? 1
 ok 'nowhere to print to: nothing is launched' test ! -e launched
@@ -167,7 +197,15 @@ run ziatest 4 srun --ntasks 4
 like 'an unquoted launcher: a usage error' "$out/$err" "/ziatest: error: too many .*\|$usage"
 is 'an unquoted launcher: status 2' "$status" 2
 run ziatest 4 ' '
-like 'an empty launcher: a usage error' "$out/$err" "/ziatest: error: the launcher is empty\|$usage"
+like 'an empty launcher: a usage error' "$out/$err" \
+	"/ziatest: error: the launcher is empty, [^|]*\|$usage"
+for comment in '#' '# srun -n 4' '	 #x'; do
+	run ziatest 4 "$comment"
+	like "launcher '$comment': a usage error" "$out/$err/$status" \
+		"/ziatest: error: the launcher is empty, or a comment: '[^|]*\|$usage/2"
+done
+run ziatest 4 ' --help'
+is 'an option after N, with a blank before it: status 2' "$status" 2
 run ziatest 4 --help
 like 'an option after N: a usage error' "$out/$err" "/ziatest: error: options go before N.*\|$usage"
 for seconds in 0 -1 1.5 x '' 99999999999; do

@@ -199,9 +199,19 @@ quick_build() {
 	# shellcheck disable=SC2086 # options
 	mkdir "$dir" &&
 		cc $options -o "$dir/ziatest" ziatest.c &&
-		"mpicc.$1" $options -DPAD=4096 -DFENCE -rdynamic -o "$dir/ziaprobe" ziaprobe.c \
-			probe/*.c -ldl
+		"mpicc.$1" $options -DPAD=4096 -DFENCE -rdynamic -fvisibility=hidden \
+			-o "$dir/ziaprobe" ziaprobe.c probe/*.c -ldl
 }
+
+# exported FILE: the names that an executable shows to libraries, but for those of the compiler's
+# start-up files, of libc and of the MPI library
+exported() {
+	"${cross-}nm" -D --defined-only "$1" | sed 's/.* //' |
+		grep -vE '^(_|data_start$|opt(arg|err|ind)|stderr|ompi_|MPI|MPICH)' |
+		LC_ALL=C sort | paste -s -d ' ' -
+}
+# shellcheck disable=SC2034 # what it is to show
+fences='PMI2_KVS_Fence PMI_Barrier PMIx_Fence PMIx_Fence_nb'
 
 finish() {
 	echo "1..$count"

@@ -1,8 +1,9 @@
 /* Preloaded into ziaprobe: an injected fault. SHIM="WHERE CALL COMMAND": the rank or the node WHERE
- * (3, n2), when MPI_Init returns or its first other CALL begins (Send, Recv, Gather, Igather,
- * Finalize), or for a node in PMIx_Init (Setup), runs the shell's COMMAND, whose $PPID it is, and
- * waits for it. Where $MARKS is set, a process that comes to CALL, or to MPI_Init (Start), makes a
- * file CALL.$RANK there.
+ * (3, n2), when MPI_Init returns (Init) or its first other CALL begins (Send, Recv, Gather,
+ * Ibcast, Irecv, Ibarrier, Finalize), runs the shell's COMMAND, whose $PPID it is, and waits for
+ * it. Earlier ones, where the rank is the launcher's: before main (Load), when MPI_Init begins
+ * (Start), in PMIx_Init (Setup), in the first fence (Fence), in PMIx_Get after it (Later). Where
+ * $MARKS is set, a process that comes to CALL makes a file CALL.$RANK there.
  * With $HELPER set, SIGALRM comes to a helper thread, as an MPI library's may be. */
 #define _GNU_SOURCE
 
@@ -26,17 +27,12 @@ static void mark(const char *call)
 	close(creat(file, 0644));
 }
 
-static void fault(const char *call)
+static void fault_of(const char *call, const char *number)
 {
 	static int done;
-	char where[64], when[9], host[64], number[16] = "";
-	int rank, command;
+	char where[64], when[9], host[64];
+	int command;
 
-	if (strcmp(call, "Setup") != 0) {
-		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-		snprintf(number, sizeof number, "%d", rank);
-	}
-	mark(call);
 	gethostname(host, sizeof host);
 	if (!getenv("SHIM"))
 		return;
@@ -52,14 +48,78 @@ static void fault(const char *call)
 		abort();
 }
 
+static void fault(const char *call)
+{
+	char number[16];
+	int rank;
+
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	snprintf(number, sizeof number, "%d", rank);
+	mark(call);
+	fault_of(call, number);
+}
+
+/* Before MPI has a rank. */
+static void early_fault(const char *call)
+{
+	const char *rank = getenv("PMIX_RANK");
+
+	mark(call);
+	if (!rank)
+		rank = getenv("PMI_RANK");
+	fault_of(call, rank ? rank : "");
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	early_fault("Load");
+}
+
+/* Before the function NAME of PMIx's library: a fault at CALL. */
+static void *before_pmix(const char *call, const char *name)
+{
+	void *library = dlopen("libpmix.so.2", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (call)
+		early_fault(call);
+	return dlsym(library ? library : RTLD_NEXT, name);
+}
+
+static int fenced;
+
 int PMIx_Init(void *process, void *info, size_t count)
 {
 	int (*own)(void *, void *, size_t);
-	void *library = dlopen("libpmix.so.2", RTLD_LAZY | RTLD_NOLOAD);
 
-	*(void **)&own = dlsym(library ? library : RTLD_NEXT, "PMIx_Init");
-	fault("Setup");
+	*(void **)&own = before_pmix("Setup", "PMIx_Init");
 	return own(process, info, count);
+}
+
+int PMIx_Get(const void *process, const char *key, const void *info, size_t count, void **value)
+{
+	int (*own)(const void *, const char *, const void *, size_t, void **);
+
+	*(void **)&own = before_pmix(fenced ? "Later" : NULL, "PMIx_Get");
+	return own(process, key, info, count, value);
+}
+
+int PMIx_Fence(const void *processes, size_t count, const void *info, size_t infos)
+{
+	int (*own)(const void *, size_t, const void *, size_t);
+
+	*(void **)&own = before_pmix("Fence", "PMIx_Fence");
+	fenced = 1;
+	return own(processes, count, info, infos);
+}
+
+int PMIx_Fence_nb(const void *processes, size_t count, const void *info, size_t infos,
+		  void (*done)(int, void *), void *data)
+{
+	int (*own)(const void *, size_t, const void *, size_t, void (*)(int, void *), void *);
+
+	*(void **)&own = before_pmix("Fence", "PMIx_Fence_nb");
+	fenced = 1;
+	return own(processes, count, info, infos, done, data);
 }
 
 static void *helper(void *unused)
@@ -75,7 +135,7 @@ int MPI_Init(int *argc, char ***argv)
 	sigset_t alarm;
 	int result;
 
-	mark("Start");
+	early_fault("Start");
 	if (getenv("HELPER")) {
 		if (pthread_create(&thread, NULL, helper, NULL) != 0)
 			abort();
@@ -101,8 +161,9 @@ FAULTY(Recv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI
 FAULTY(Gather,
        (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root, MPI_Comm c),
        (s, n, t, r, m, u, root, c))
-FAULTY(Igather,
-       (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root, MPI_Comm c,
-	MPI_Request *q),
-       (s, n, t, r, m, u, root, c, q))
+FAULTY(Ibarrier, (MPI_Comm c, MPI_Request *q), (c, q))
+FAULTY(Irecv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *q),
+       (b, n, t, from, tag, c, q))
+FAULTY(Ibcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *q),
+       (b, n, t, root, c, q))
 FAULTY(Finalize, (void), ())

@@ -30,7 +30,7 @@ for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	dir=$tmp/$mpi
 	mkdir "$dir" "$dir/elsewhere"
-	cp -r Makefile ziatest.c ziaprobe.c probe job "$dir"
+	cp -r Makefile ziatest.c ziaprobe.c probe "$dir"
 	make -s -C "$dir" MPICC=mpicc.$mpi || exit 1
 	cd "$dir" || exit 1
 	type=$(pmi $mpi)
@@ -63,6 +63,14 @@ if [ -d "$tmp/openmpi" ]; then
 		./ziatest 2 'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:{}:node'
 	result_of 4 2 . placeholder-mpirun \
 		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
+
+	# A few descriptors are enough for what comes after the result.
+	printf '#!/bin/sh\nulimit -Sn 30\nexec "$@"\n' >few
+	chmod +x few
+	cluster 4 sh "$tmp/case" few-descriptors ./ziatest 8 \
+		'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node {} ./few'
+	result_of 4 8 . few-descriptors \
+		'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node 8 ./few ./ziaprobe'
 
 	# Slurm's own default barrier lets a node go on before the others have come, and a first
 	# message then finds an Open MPI that is not ready; tests/cluster chooses the other one.

@@ -131,34 +131,36 @@ is 'evidence that is read-only, a reader that goes away: nothing is written' \
 	"$(find it -type f -exec cksum {} +)" "$(cat before)"
 chmod -R u+w it
 
-# stands_out WHAT PATTERN PROGRAM: the nodes that stand out where an awk program has altered the
-# columns 4 to 7 of the ranks on 16 nodes: launch, setup, init, wireup
+# stands_out WHAT PATTERN PROGRAM [COMMAND]: after COMMAND, the nodes that stand out where an awk
+# program has altered the columns 4 to 9 of the ranks on 16 nodes: daemon, spawn, load, setup, init,
+# wireup
 stands_out() {
 	export program="$3"
-	says "$1" 0 "Nodes that stand out[^|]*\|\|(node [^|]*\|)?$2" 'for file in ranks-16-*.csv; do
+	says "$1" 0 "Nodes that stand out[^|]*\|\|(node [^|]*\|)?$2" "${4-}"'
+	for file in ranks-16-*.csv; do
 		awk -F , -v OFS=, "FNR > 1 { $program } 1" $file >x
 		mv x $file
 	done'
 }
-stands_out 'nobody' none ''
-stands_out 'nodes that are later the further on they are' none \
-	'$5 = ""; $4 = 100 * $2; $6 = 2000 - $4'
-stands_out 'late in launch' 'n3 +[89][0-9]{3}\.[0-9]+ +0.000 +0.000 +3' \
-	'if ($3 == "n3") $4 += 9000; else $6 += 9000'
-stands_out 'late before the others are awaited' 'n3 +0.000 +[89][0-9]{3}\.[0-9]+ +0.000 +3' \
-	'if ($3 == "n3") $5 += 9000; $6 += 9000'
-stands_out 'late after that' 'n3 +0.000 +[89][0-9]{3}\.[0-9]+ +0.000 +3' \
-	'if ($3 == "n3") $6 += 9000'
-stands_out 'late in launch, no setup' 'n3 +[89][0-9]{3}\.[0-9]+ +0.000 +0.000 +3' \
-	'$5 = ""; if ($3 == "n3") $4 += 9000; else $6 += 9000'
-stands_out 'early in launch, so longer in MPI_Init' none \
-	'$5 = ""; if ($3 == "n3") $4 -= 400; else $6 -= 400'
-stands_out 'late in the exchange' \
-	'n3 +0.000 +0.000 +[89][0-9]{3}\.[0-9]+ +3 of 3, or its partner n4' \
-	'if ($7 != "" && $3 == "n3") $7 += 9000'
-stands_out 'late in one run only' none 'if ($3 == "n3" && FILENAME ~ /-3/) $4 += 9000'
-says 'late in one of two runs only' 0 'others \(ms, median of 2 [^|]*\|\|none' \
-	'rm ranks-16-3.csv; sed -i "s/,n3,/&9/" ranks-16-2.csv'
+late='[89][0-9]{3}\.[0-9]+' little='[0-9]{1,3}\.[0-9]+'
+alike='$4 = $5 = $6 = $7 = 100; if ($9 != "") $9 = 100'
+stands_out 'nobody' none "$alike"
+stands_out 'nodes that are later the further on they are' \
+	"n16 [^|]*\|n15 [^|]*\|n14 [^|]*\|n13 .*" \
+	'$4 = $5 = $6 = 0; $7 = 10000 * $2'
+stands_out 'late daemon' "n3 +$late( +$little){3}" 'if ($3 == "n3") $4 += 9000'
+stands_out 'late processes' "n3 +$late( +$little){3}" 'if ($3 == "n3") $5 += 9000; else $8 += 9000'
+stands_out 'late load' "n3 +$little +$late( +$little){2}" 'if ($3 == "n3") $6 += 9000'
+stands_out 'late in MPI_Init' "n3( +$little){2} +$late +$little" \
+	'if ($3 == "n3") $7 += 9000; $8 += 9000'
+stands_out 'late in launch, no setup' "n3 +$late( +$little){3}" \
+	'$7 = ""; if ($3 == "n3") $5 += 9000; else $8 += 9000'
+stands_out 'no daemon' "n3 +$late( +$little){3}" '$4 = ""; if ($3 == "n3") $5 += 9000'
+stands_out 'late in the exchange' "n3( +$little){3} +$late  or its partner n4" \
+	'if ($9 != "" && $3 == "n3") $9 += 9000'
+late_once="$alike; if (\$3 == \"n3\" && FILENAME ~ /-2/) \$4 += 9000"
+stands_out 'late in one run only' none "$late_once"
+stands_out 'late in one of two runs only' none "$late_once" 'rm ranks-16-3.csv'
 says 'no ranks' 0 'others \(ms, median of 0 [^|]*\|\|not known: .*' 'rm ranks-*'
 stands_out 'the worst first' 'n16 [^|]*\|n15 [^|]*\|n14 [^|]*' 'if ($2 > 13) $4 += 9000 * $2'
 

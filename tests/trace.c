@@ -1,8 +1,8 @@
 /* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, as one
  * line to the file $TRACE/R. A message is what:peer:bytes. A second line has four times in
  * ns, of the gather, of the first message after it, of MPI_Finalize and of the gather's end, and
- * the number of MPI_Ibcast, which may be called before they can end. Rank $LATE sleeps for 2 s
- * before its first message. */
+ * the number of non-blocking collective calls, which may be made before they can end. Rank $LATE
+ * sleeps for 2 s before its first message. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 static char line[4096];
 static int64_t gathered, resumed, complete;
-static int ibcasts;
+static int nonblocking;
 
 static int64_t now(void)
 {
@@ -82,8 +82,14 @@ int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Da
 
 int MPI_Ibcast(void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *r)
 {
-	ibcasts++;
+	nonblocking++;
 	return PMPI_Ibcast(b, n, t, root, c, r);
+}
+
+int MPI_Ibarrier(MPI_Comm c, MPI_Request *r)
+{
+	nonblocking++;
+	return PMPI_Ibarrier(c, r);
 }
 
 /* Whatever else communicates is not in the specification, and shows as itself. */
@@ -121,7 +127,7 @@ int MPI_Finalize(void)
 	snprintf(path, sizeof path, "%s/%d", getenv("TRACE"), rank);
 	if ((file = fopen(path, "w"))) {
 		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d\n", line,
-			gathered, resumed, now(), complete, ibcasts);
+			gathered, resumed, now(), complete, nonblocking);
 		fclose(file);
 	}
 	return PMPI_Finalize();

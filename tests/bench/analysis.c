@@ -26,36 +26,47 @@ static double peak(void) /* bytes, the most that were resident so far */
 
 int main(int argc, char **argv)
 {
-	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n, rank;
+	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n, others;
 	struct run run = {.start = 1000000000, .size = size, .n = n};
 	double before = peak(), begun, analysed, resident;
-	struct summary columns[COLUMNS];
+	struct path path;
 	unsigned seed = 1;
+	int64_t excess;
 
 	if (size == 0)
 		return 2;
 	run.stamps = memory(size, sizeof *run.stamps);
 	run.facts = memory(size, sizeof *run.facts);
 	for (int i = 0; i < size; i++) {
-		int64_t noise = seed = seed * 1664525 + 1013904223;
+		int64_t noise = seed = seed * 1664525 + 1013904223; /* up to 4.3 s */
 		int64_t more = seed = seed * 1664525 + 1013904223;
 		uint64_t node = (uint64_t)(i / n + 1) * 0x9e3779b97f4a7c15; /* in no order */
+		struct facts *facts = run.facts + i;
 
-		run.stamps[i] = (struct stamps){run.start, 2000000000 + noise, 8000000000 + more,
-						13000000000 + noise};
-		run.facts[i] = (struct facts){{0, 1}, noise / 10, noise / 1000, node, node, 0, ""};
-		snprintf(run.facts[i].host, sizeof run.facts[i].host, "nid%07d", i / n);
+		run.stamps[i] = (struct stamps){run.start, 2000000000 + noise, 13000000000 + more,
+						18000000000 + noise};
+		*facts = (struct facts){.clock = {0, 1}, .kernel = node, .name = node};
+		facts->created = run.stamps[i].entered - noise / 2;
+		facts->parent_created = facts->created - noise / 4;
+		facts->repeat = noise / 1000;
+		for (facts->fence_count = 0; facts->fence_count < FENCES; facts->fence_count++)
+			facts->fences[facts->fence_count] = (struct fence){
+				6300000000 + 800000000LL * facts->fence_count + more / 16,
+				6600000000 + 800000000LL * facts->fence_count + noise / 16};
+		snprintf(facts->host, sizeof facts->host, "nid%07d", i / n);
 		if (i % n == 0)
 			run.facts[i].clock.offset = noise / 1000000;
 	}
 	begun = seconds();
 	find_result(&run);
 	settle_clocks(&run);
-	if (doubtful(&run) >= 0 || check_places(&run) != 0)
+	if (first_doubtful(&run) >= 0 || check_places(&run) != 0)
 		return 1;
-	for (enum column column = LAUNCH; column < COLUMNS; column++)
-		columns[column] = summarise(&run, column);
-	outstanding(&run, columns, &rank, &columns[0].min);
+	find_path(&run, &path);
+	outstanding(&run, &path, &excess, &others);
+	for (enum phase phase = DAEMON; phase < PHASES; phase++)
+		if (phase != FENCE_WAIT && phase != CLOCK_AHEAD)
+			summarise(&run, &(struct step){.phase = phase});
 	analysed = seconds();
 	resident = peak();
 	if (write_ranks(&run, "/dev/null"))

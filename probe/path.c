@@ -1,0 +1,239 @@
+/*
+ * path.c - the critical path: the chain of waits that made the result so late (off the clock)
+ *
+ * It is followed backwards from the slowest rank's reply. The reply came when both partners were
+ * ready. A rank left a fence when the last of all had entered it: the path goes on with that one,
+ * and so comes to one rank's main, to its process's creation and to the start.
+ *
+ * Points on it are whole microseconds after the start, by the reference clock, and none is later
+ * than the one before, so that the steps, their differences, add up to the time exactly.
+ */
+#include "run.h"
+
+/* NS in us, rounded half up. */
+static int64_t rounded(int64_t ns)
+{
+	ns += 500;
+	return ns / 1000 - (ns % 1000 < 0);
+}
+
+/* A stamp of RANK as a point. An offset within its bound may be none: it counts as none. */
+static int64_t point(const struct run *run, int rank, int64_t stamp)
+{
+	const struct clock *clock = &run->facts[rank].clock;
+	int64_t offset = llabs(clock->offset) > clock->bound ? clock->offset : 0;
+
+	return rounded(stamp - offset - run->start);
+}
+
+/* Goes back to FROM by a step of RANK. */
+static struct step *go_back(struct path *path, enum phase phase, int rank, int64_t from)
+{
+	struct step *step = &path->step[--path->first];
+
+	if (from > path->at)
+		from = path->at;
+	if (from < 0)
+		from = 0;
+	*step = (struct step){.phase = phase, .rank = rank, .us = path->at - from};
+	path->at = from;
+	return step;
+}
+
+/* From RANK's reply to when the later one of it and its partner was ready. Returns that one. */
+static int to_ready(const struct run *run, struct path *path, int rank)
+{
+	int peer = run->partner[rank];
+	int64_t own = point(run, rank, ready(run, rank, rank));
+	int64_t other = point(run, peer, ready(run, peer, rank));
+
+	go_back(path, WIREUP, rank, other > own ? other : own);
+	return other > own ? peer : rank;
+}
+
+/* RANK's stay in the fence K, counted from 0, or, which ends like a fence, in MPI_Init. */
+enum { MPI_INIT = -1 };
+static struct fence stay(const struct run *run, int k, int rank)
+{
+	if (k != MPI_INIT)
+		return run->facts[rank].fences[k];
+	return (struct fence){run->stamps[rank].entered, run->stamps[rank].initialised};
+}
+
+/* The rank that entered K last, the first of several. */
+static int last_in(const struct run *run, int k)
+{
+	int64_t latest = INT64_MIN;
+	int last = 0;
+
+	for (int rank = 0; rank < run->size; rank++) {
+		int64_t in = point(run, rank, stay(run, k, rank).entered);
+
+		if (in > latest) {
+			latest = in;
+			last = rank;
+		}
+	}
+	return last;
+}
+
+/* Whether K held RANK until LAST had entered it, within the bounds of both clocks. Not every fence
+ * does: Slurm's of SLURM_PMIX_FENCE=tree may let a node go on before the others have come. */
+static int waited(const struct run *run, int k, int rank, int last)
+{
+	int64_t early = stay(run, k, last).entered - ahead(run, last) -
+			(stay(run, k, rank).left - ahead(run, rank));
+
+	return early <= run->facts[rank].clock.bound + run->facts[last].clock.bound;
+}
+
+/* From the end of RANK's MPI_Init to main, on the rank that is returned. Where any rank has seen no
+ * fence, MPI_Init is taken for one. */
+static int to_main(const struct run *run, struct path *path, int rank)
+{
+	int64_t here = run->stamps[rank].initialised; /* by RANK's clock */
+	int fences = FENCES, before = 0, last;
+	struct step *setup;
+
+	for (int i = 0; i < run->size; i++)
+		if (run->facts[i].fence_count < fences)
+			fences = run->facts[i].fence_count;
+	if (fences == 0) {
+		last = last_in(run, MPI_INIT);
+		rank = waited(run, MPI_INIT, rank, last) ? last : rank;
+		go_back(path, INIT, rank, point(run, rank, run->stamps[rank].entered));
+		return rank;
+	}
+	for (int k = fences - 1; k >= 0; k--) {
+		if (stay(run, k, rank).left > here)
+			continue;
+		last = last_in(run, k);
+		if (!waited(run, k, rank, last))
+			continue;
+		setup = go_back(path, SETUP, rank, point(run, rank, stay(run, k, rank).left));
+		setup->after = k + 1;
+		setup->before = before;
+		here = stay(run, k, last).entered;
+		go_back(path, FENCE_WAIT, last, point(run, last, here));
+		before = k + 1;
+		rank = last;
+	}
+	go_back(path, SETUP, rank, point(run, rank, run->stamps[rank].entered))->before = before;
+	return rank;
+}
+
+/* PHASE of RANK, in ns; NONE if not known. */
+static int64_t of(const struct run *run, enum phase phase, int rank)
+{
+	return value(run, &(struct step){.phase = phase}, rank);
+}
+
+/* Whether Open MPI's daemons or mpirun itself created RANK's process. */
+static int from_mpirun(const struct run *run, int rank)
+{
+	char word[20];
+
+	/* Debian's is called mpirun.openmpi. */
+	snprintf(word, sizeof word, " %.*s ", (int)strcspn(run->facts[rank].parent, "."),
+		 run->facts[rank].parent);
+	return strstr(" orted prted mpirun mpiexec orterun prterun ", word) != NULL;
+}
+
+/* The rank whose daemon RANK's process waited for: its own. But mpirun has processes created when
+ * its last daemon has come, if none was created before that. */
+static int awaited(const struct run *run, int rank)
+{
+	int last = rank;
+
+	if (!from_mpirun(run, rank))
+		return rank;
+	for (int i = 0; i < run->size; i++)
+		if (of(run, DAEMON, i) > of(run, DAEMON, last) && from_mpirun(run, i))
+			last = i;
+	for (int i = 0; i < run->size; i++) {
+		int64_t daemon = of(run, DAEMON, i), spawn = of(run, SPAWN, i);
+
+		if (spawn != NONE && (daemon == NONE ? 0 : daemon) + spawn < of(run, DAEMON, last))
+			return rank;
+	}
+	return last;
+}
+
+/* From RANK's main to the start. */
+static void to_start(const struct run *run, struct path *path, int rank)
+{
+	int64_t created = run->stamps[rank].entered - of(run, LOAD, rank);
+	int known = of(run, SPAWN, rank) != NONE, last = awaited(run, rank);
+	int64_t daemon = of(run, DAEMON, last), came = 0;
+
+	if (daemon != NONE)
+		came = point(run, last, run->start + ahead(run, last) + daemon);
+	go_back(path, LOAD, rank, known ? point(run, rank, created) : 0);
+	if (known)
+		go_back(path, SPAWN, rank, came);
+	if (daemon != NONE)
+		go_back(path, DAEMON, last, 0);
+}
+
+/* Finds the critical path of a RUN whose facts are known. O(fences times ranks). */
+void find_path(const struct run *run, struct path *path)
+{
+	int64_t replied = point(run, run->slowest, run->stamps[run->slowest].replied);
+	int rank = run->slowest, late;
+
+	path->us = rounded(run->time);
+	path->first = STEPS;
+	path->at = replied > 0 ? replied : 0;
+	if (path->at != path->us)
+		path->step[--path->first] =
+			(struct step){CLOCK_AHEAD, rank, path->us - path->at, 0, 0};
+	late = to_ready(run, path, rank);
+	if (late != rank && run->partner[late] >= 0) /* it had an exchange of its own first */
+		late = to_ready(run, path, late);
+	to_start(run, path, to_main(run, path, late));
+}
+
+/* The step of the path that is furthest above what the fastest quarter of all ranks took; of few
+ * exchanges, what they took when repeated. *EXCESS is by how much, in ns: at least a tenth of the
+ * time, and 20 ms where the kernel counts in ticks of 10; else there is none: NULL. *OTHERS is how
+ * many more ranks of its block share half of it. A fence is no rank's. */
+const struct step *outstanding(const struct run *run, const struct path *path, int64_t *excess,
+			       int *others)
+{
+	const struct step *most = NULL, repeat = {.phase = REPEAT};
+	int64_t usual = 0;
+	int first;
+
+	*excess = *others = 0;
+	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
+	     step++) {
+		int64_t took = step->us * 1000, own = value(run, step, step->rank);
+		int64_t least = run->time / 10;
+		struct summary all;
+
+		if (step->phase <= LOAD && least < 20000000)
+			least = 20000000;
+		/* The step may hold what is not the rank's own: a stay in a fence that was no
+		 * barrier. Of the steps that are no rank's there is none of its own. */
+		if (own < took)
+			took = own;
+		if (step->phase == INIT || took < least || took <= *excess)
+			continue;
+		all = summarise(run, step);
+		if (step->phase == WIREUP && all.count < 4)
+			all = summarise(run, &repeat);
+		if (all.quarter == NONE || took - all.quarter < least ||
+		    took - all.quarter <= *excess)
+			continue;
+		most = step;
+		usual = all.quarter;
+		*excess = took - usual;
+	}
+	if (!most)
+		return NULL;
+	first = most->rank / run->n * run->n;
+	for (int rank = first; rank < first + run->n; rank++)
+		if (rank != most->rank && value(run, most, rank) >= usual + *excess / 2)
+			(*others)++;
+	return most;
+}
