@@ -1,10 +1,12 @@
 /* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, as one
  * line to the file $TRACE/R. A message is what:peer:bytes. A second line has four times in
- * ns, of the gather, of the first message after it, of MPI_Finalize and of the gather's end, and
- * the number of non-blocking collective calls, which may be made before they can end. Rank $LATE
- * sleeps for 2 s before its first message. */
+ * ns, of the gather, of the first message after it, of MPI_Finalize and of the gather's end, the
+ * number of non-blocking collective calls, which may be made before they can end, and of open file
+ * descriptors, at the gather's end and in MPI_Finalize. Rank $LATE sleeps for 2 s before its first
+ * message. */
 #define _POSIX_C_SOURCE 200809L
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@
 
 static char line[4096];
 static int64_t gathered, resumed, complete;
-static int nonblocking;
+static int nonblocking, descriptors;
 
 static int64_t now(void)
 {
@@ -23,6 +25,18 @@ static int64_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int count_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	int n = -3; /* ".", ".." and the directory's own */
+
+	while (directory && readdir(directory))
+		n++;
+	if (directory)
+		closedir(directory);
+	return n;
 }
 
 static void note(const char *what, int peer, int count, MPI_Datatype type)
@@ -60,6 +74,12 @@ int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_
 	return result;
 }
 
+int MPI_Irecv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r)
+{
+	note("Irecv", from, n, t);
+	return PMPI_Irecv(b, n, t, from, tag, c, r);
+}
+
 int MPI_Sendrecv(const void *sb, int sn, MPI_Datatype st, int to, int stag, void *rb, int rn,
 		 MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
 {
@@ -76,7 +96,10 @@ int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Da
 	(void)rn, (void)rt;
 	note("gather", root, sn, st);
 	result = PMPI_Gather(sb, sn, st, rb, rn, rt, root, c);
-	complete = complete ? complete : now();
+	if (!complete) {
+		complete = now();
+		descriptors = count_descriptors();
+	}
 	return result;
 }
 
@@ -104,8 +127,6 @@ UNEXPECTED(Bcast, (void *b, int n, MPI_Datatype t, int r, MPI_Comm c), (b, n, t,
 UNEXPECTED(Isend,
 	   (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r),
 	   (b, n, t, to, tag, c, r))
-UNEXPECTED(Irecv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
-	   (b, n, t, from, tag, c, r))
 UNEXPECTED(Ssend, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c),
 	   (b, n, t, to, tag, c))
 UNEXPECTED(Reduce, (const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, int r, MPI_Comm c),
@@ -126,8 +147,9 @@ int MPI_Finalize(void)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	snprintf(path, sizeof path, "%s/%d", getenv("TRACE"), rank);
 	if ((file = fopen(path, "w"))) {
-		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d\n", line,
-			gathered, resumed, now(), complete, nonblocking);
+		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d %d %d\n",
+			line, gathered, resumed, now(), complete, nonblocking, descriptors,
+			count_descriptors());
 		fclose(file);
 	}
 	return PMPI_Finalize();
