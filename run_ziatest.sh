@@ -2,7 +2,7 @@
 #SBATCH --job-name=ziatest
 #SBATCH --nodes=2
 #SBATCH --exclusive
-#SBATCH --time=00:40:00
+#SBATCH --time=00:55:00
 #SBATCH --no-requeue
 #SBATCH --output=ziatest-%j.out
 ##SBATCH --partition=NAME
@@ -12,17 +12,23 @@
 # Submit it in the directory in which you ran make:
 #
 #	sbatch --nodes=256 run_ziatest.sh
-#	SWEEP="2 4 8 16 32 64 128 256" TIMEOUT=120 sbatch --nodes=256 --time=01:45:00 run_ziatest.sh
+#	SWEEP="2 4 8 16 32 64 128 256" TIMEOUT=120 sbatch --nodes=256 --time=02:00:00 run_ziatest.sh
+#	CHECK=1 sbatch --nodes=256 run_ziatest.sh	# what it would do, without a launch
 #
-# Leaves ziatest-JOBID.tar.gz there, or ziatest-JOBID-FAIL.tar.gz and status 1 where a rule is
-# broken or a run failed. If the job is ended from outside, ziatest-JOBID/ has a file INCOMPLETE.
-# Other steps of the job are cancelled.
+# For the administrator:
+# - It writes ziatest-CLUSTER-JOBID/ and ziatest-CLUSTER-JOBID.tar.gz in this directory (with -FAIL
+#   in the archive's name, and status 1, where a rule is broken or a run failed), nothing else.
+# - It cancels no steps but its own, which it knows by their name, ziatest-JOBID-PID.
+# - Each launch ends after TIMEOUT seconds, or earlier if the job's time is short. A launch that
+#   cannot be ended is the last one. Between launches squeue is asked once a second at most.
+# - A job that is ended from outside, or stops before its first launch, leaves the directory with a
+#   file INCOMPLETE, and no archive.
 
 # ---- Edit from here, or set in the environment ----
 
 # module load ...	# what ziaprobe was built with
 
-RUNS=${RUNS:-3}		# launches of each size
+RUNS=${RUNS:-4}		# launches of each size
 SWEEP=${SWEEP:-}	# sizes in nodes, as "2 4 8"; empty: the whole job
 NICS=${NICS:-}		# network interfaces of a node; empty: those found on the first node
 PPN=${PPN:-}		# processes per node; empty: one for each network interface
@@ -38,18 +44,60 @@ export LC_ALL=C RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES PLACEMENT SRUN_
 # What would change the runs' output, or keep from the processes what the modules have set
 unset SLURM_LABELIO SLURM_STDOUTMODE SLURM_STDERRMODE SLURM_DEBUG SRUN_DEBUG SLURM_EXPORT_ENV \
 	SRUN_EXPORT_ENV
+# shellcheck disable=SC3045 # dash, bash and ksh have it
+ulimit -c 0	# no core dumps of a whole machine
+step_name=ziatest-${SLURM_JOB_ID-}-$$
+export step_name
 
 die() {	# MESSAGE
 	printf 'run_ziatest.sh: error: %s\n' "$1" >&2
 	exit 1
 }
 
-# Cancels the steps that a launch has left: the next launch would wait for them inside its own time.
-# This script's own step, as batch, stays. If others remain after a minute, they are in $stays.
+setting() {	# NAME: its value, by the inventory
+	sed -n "s/^$1=//p" "$result/environment.txt" | head -n 1
+}
+
+# The seconds that the job has left; nothing where there is no limit, or squeue does not tell.
+time_left() {
+	squeue --noheader --jobs="$SLURM_JOB_ID" --format='%A %L' 2>/dev/null |
+		awk -v job="$SLURM_JOB_ID" '
+		$1 == job && $2 ~ /^[0-9:-]+$/ {
+			n = split($2, part, /[-:]/)	# [DAYS-][HOURS:]MINUTES:SECONDS
+			print ((part[n - 3] * 24 + part[n - 2]) * 60 + part[n - 1]) * 60 + part[n]
+			exit
+		}'
+}
+
+# Leaves in $limit the seconds for a launch: TIMEOUT, or what the job has left less a minute.
+# Fails where the job's time leaves less than 30.
+limit_launch() {
+	limit=$TIMEOUT
+	left=$(time_left)
+	if [ -z "$left" ] || [ $((left - 60)) -ge "$TIMEOUT" ]; then
+		return 0
+	fi
+	limit=$((left - 60))
+	[ "$limit" -ge 30 ]
+}
+
+launcher() {	# NODES: srun and its options
+	srun="srun --job-name=$step_name $PLACEMENT $SRUN_OPTIONS --nodes=$1 --ntasks=$(($1 * PPN))"
+	if [ "$1" -lt "$SLURM_JOB_NUM_NODES" ]; then
+		# On other nodes than the job's first ones Slurm's PMIx plugin can hang.
+		first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n "$1" |
+			paste -s -d , -)
+		srun="$srun --nodelist='$(scontrol show hostlist "$first")'"
+	fi
+	echo "$srun --cpus-per-task=$STRIDE --ntasks-per-node "
+}
+
+# Cancels the steps that a launch has left: the next one would wait for them inside its own time.
+# Those that are still there after a minute are in $stays.
 end_steps() {
 	for _ in $(seq 60); do
-		stays=$(squeue -h --steps --jobs="$SLURM_JOB_ID" --format=%i | grep '[0-9]$' |
-			grep -vx "$SLURM_JOB_ID.${SLURM_STEP_ID:-}" | paste -s -d ' ' -)
+		stays=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format='%i %j' |
+			awk -v name="$step_name" '$2 == name { print $1 }' | paste -s -d ' ' -)
 		if [ -z "$stays" ]; then
 			return
 		fi
@@ -57,66 +105,109 @@ end_steps() {
 		scancel $stays 2>/dev/null	# it complains of one that has just ended
 		sleep 1
 	done
-	echo "run_ziatest.sh: error: step $stays does not end; no more launches" | tee -a "$output"
+	stopped="step $stays does not end"
 }
 
-launch() {	# NODES RUN
+launch() {	# NODES RUN: with the seconds in $limit
 	output=$result/output/$1-$2.txt
-	srun="srun $PLACEMENT $SRUN_OPTIONS --nodes=$1 --ntasks=$(($1 * PPN))"
-	if [ "$1" -lt "$SLURM_JOB_NUM_NODES" ]; then
-		# On other nodes than the job's first ones Slurm's PMIx plugin can hang.
-		first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n "$1" |
-			paste -s -d , -)
-		srun="$srun --nodelist='$(scontrol show hostlist "$first")'"
-	fi
 	# ziaprobe's timeout says what hangs; the one around it is for when no process ever starts.
-	timeout --kill-after=10 $((TIMEOUT + 30)) ./ziatest --verbose --timeout "$TIMEOUT" \
+	timeout --kill-after=10 $((limit + 30)) ./ziatest --verbose --timeout "$limit" \
 		--csv "$result/results.csv" --ranks "$result/ranks-$1-$2.csv" "$PPN" \
-		"$srun --cpus-per-task=$STRIDE --ntasks-per-node " >"$output" 2>&1
+		"$(launcher "$1")" >"$output" 2>&1
 	status=$?
 	end_steps
-	if [ -n "$stays" ]; then
-		status=1
+	if [ "$status" -ne 0 ] || [ -n "$stopped" ]; then
+		failed=-FAIL
 	fi
-	echo "status $status" >>"$output"
+	echo "status $status" >>"$output" || die "cannot write $PWD/$output: is the disk full?"
 	echo "run $2/$RUNS on $1 nodes: status $status; $(grep -E '^Time|^Slow|error:' "$output" |
 		head -n 2 | paste -s -d ' ' -)"
 }
 
+if [ "${1-}" = --check ]; then
+	CHECK=1
+elif [ $# -gt 0 ]; then
+	die "usage: run_ziatest.sh [--check], with settings in the environment"
+fi
 for number in $SWEEP "$RUNS" "$NICS" "$PPN" "$STRIDE" "$TIMEOUT" "$COMPUTE_NODES"; do
 	case $number in
 	*[!0-9]*|0*|???????*)
 		die "'$number': RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES are 1 to 999999" ;;
 	esac
 done
-result=ziatest-${SLURM_JOB_ID:?not inside a Slurm job; use sbatch or salloc}
-ls build.txt changes.diff >/dev/null 2>&1 || die "no build in $PWD: submit where you ran make"
-mkdir "$result" "$result/output" || die "cannot make $PWD/$result; move an older one away"
-echo 'This job was ended from outside.' >"$result/INCOMPLETE"
-cp build.txt changes.diff "$result"
-output=$result/environment.txt
-job/inventory "$0" >"$output"	# fills in the settings that are empty
-end_steps
+[ -n "${SLURM_JOB_ID-}" ] || die 'not inside a Slurm job; use sbatch or salloc'
+if [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f changes.diff ]; then
+	die "no build in $PWD: run make there, and submit there"
+fi
+if [ -n "${CHECK-}" ]; then
+	result=$(mktemp -d) || die 'cannot make a temporary directory'
+	trap 'rm -rf "$result"' EXIT
+	trap 'exit 1' HUP INT TERM
+else
+	result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-$SLURM_JOB_ID
+	mkdir "$result" || die "cannot make $PWD/$result; move an older one away"
+	echo 'This job was ended from outside.' >"$result/INCOMPLETE"
+	mkdir "$result/output"
+	cp build.txt changes.diff "$result"
+fi
+ok=yes
+job/inventory "$0" >"$result/environment.txt" || ok=	# fills in the settings that are empty
 sed '/^$/q' "$result/environment.txt"
-setting() {	# NAME
-	sed -n "s/^$1=//p" "$result/environment.txt"
-}
 PPN=$(setting PPN)
 STRIDE=$(setting STRIDE)
-for nodes in $(setting SWEEP); do
+sizes=$(setting SWEEP)
+if ! limit_launch; then
+	echo "run_ziatest.sh: error: $left s left, too few for a launch; use a longer --time" >&2
+	ok=
+fi
+if [ -n "${CHECK-}" ]; then
+	launches=0
+	for nodes in $sizes; do
+		echo "$RUNS times: ./ziatest ... $PPN \"$(launcher "$nodes")\""
+		launches=$((launches + RUNS))
+	done
+	most=$((launches * (limit + 100)))
+	echo "$launches launches need at most $most s; left: ${left:-no limit}"
+	[ -n "$ok" ]
+	exit
+fi
+if [ -z "$ok" ]; then
+	echo 'This job stopped before its first launch.' >"$result/INCOMPLETE"
+	exit 1
+fi
+
+failed=
+stopped=
+for nodes in $sizes; do
 	for run in $(seq "$RUNS"); do
-		if [ -z "$stays" ]; then
+		if [ -z "$stopped" ] && ! limit_launch; then
+			stopped="only $left s of the job's time are left"
+		fi
+		if [ -z "$stopped" ]; then
 			launch "$nodes" "$run"
 		fi
 	done
 done
 
-failed=
-if ! job/summarize --pictures "$result" "$result" >"$result/summary.txt"; then
+if [ -n "$stopped" ]; then
+	echo "run_ziatest.sh: error: $stopped; no more launches"
 	failed=-FAIL
 fi
-cat "$result/summary.txt"
-tar --exclude=INCOMPLETE -czf "$result$failed.tar.gz" "$result" || die 'cannot write the archive'
+sums=$(sha256sum ziatest ziaprobe)
+printf '\nSTOPPED=%s\nThe programs, after the last launch:\n%s\n' "$stopped" "$sums" \
+	>>"$result/environment.txt" || die "cannot write $PWD/$result: is the disk full?"
 rm "$result/INCOMPLETE"
-echo "Hand in $PWD/$result$failed.tar.gz"
+if python3 -c 'import sys; sys.exit(sys.version_info < (3, 6))' 2>/dev/null; then
+	job/summarize --pictures "$result" "$result" >"$result/summary.txt" || failed=-FAIL
+	cat "$result/summary.txt"
+else
+	echo 'run_ziatest.sh: no python3 (3.6 or later) here, so no summary'
+fi
+archive=$result$failed.tar.gz
+if ! tar -czf "$archive" "$result"; then
+	rm -f "$archive"
+	: >"$result/INCOMPLETE"
+	die "cannot write $PWD/$archive: is the disk full?"
+fi
+echo "Hand in $PWD/$archive"
 [ -z "$failed" ]

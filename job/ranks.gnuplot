@@ -1,34 +1,41 @@
-# ranks.gnuplot - ranks.svg: a timeline of the ranks of one run. Reads title, and the ranks file
-# that shown names.
+# ranks.gnuplot - ranks.svg: a timeline of the ranks of one run, or of two, one below the other
+#
+# summarize sets panels, 1 or 2, and bars, how many each has. Reads for each panel N title-N;
+# bars-N: number, label, and where daemon, spawn, load, setup, waiting and wireup end, in ms;
+# path-N: the critical path, ms and bar.
 
-set terminal svg size 900,560 font 'Helvetica,14' background 'white' noenhanced butt
-set datafile separator ','
-file = system('cat shown')
-stats file skip 1 using 1 nooutput
-ranks = STATS_records
-bar = ranks > 400 ? 2 : 500.0 / ranks	# pixels
+plot_height = bars * 14 > 560 ? 560 : bars * 14 < 160 ? 160 : bars * 14	# pixels
+panel_height = plot_height + 100
+height = panels * panel_height
+set terminal svg size 1000,height font 'Helvetica,13' background 'white' noenhanced
+set datafile separator '\t'
 
-set title system('cat title')
-set xlabel file
-set ylabel 'ms since the start'
-set xrange [-0.7:ranks - 0.3]
-set yrange [0:*]
-set xtics nomirror scale 0 rotate by 90 right
-set ytics nomirror
-set key outside right center reverse Left samplen 2
+# Each differs from its neighbours in brightness too.
+names = 'daemon spawn load setup waiting wireup'
+colours = '#332288 #88ccee #0072b2 #e69f00 #eeeeee #117733'
+half = bars > 200 ? 0.5 : 0.4
+begin(k) = k == 1 ? 0 : column(k + 1)
 
-# Each is drawn from the start up, the later ones over the earlier.
-ms(name) = strlen(strcol(name)) ? real(strcol(name)) : 0
-entered(x) = ms('daemon_ms') + ms('spawn_ms') + ms('load_ms')
-replied(x) = column('completed_ms') - column('clock_offset_ms') + 0 * column('wireup_ms')
-plot file using 1:(replied(0)) with impulses lw bar lc rgb '#009e73' notitle, \
-	file using 1:(replied(0) - column('wireup_ms')) \
-		with impulses lw bar lc rgb 'white' notitle, \
-	file using 1:(entered(0) + ms('init_ms')) \
-		with impulses lw bar lc rgb '#e69f00' notitle, \
-	file using 1:(entered(0)) with impulses lw bar lc rgb '#0072b2' notitle, \
-	file skip 1 every (ranks + 31) / 32 using 1:(0):xtic(strcol(3)[1:20]) \
-		with dots lc rgb 'white' notitle, \
-	NaN with lines lw 14 lc rgb '#009e73' title 'wireup', \
-	NaN with lines lw 14 lc rgb '#e69f00' title 'init', \
-	NaN with lines lw 14 lc rgb '#0072b2' title 'launch'
+set multiplot
+set lmargin at screen 0.12
+set rmargin at screen 0.83
+set xlabel 'ms since the start' offset 0, 0.4
+set xrange [0:*] noextend
+set yrange [bars - 0.5:-0.5]
+set xtics out nomirror
+set ytics out nomirror scale 0
+set key outside right top Left reverse samplen 1.5
+do for [i = 1:panels] {
+	top = 1 - (panel_height * (i - 1) + 40.0) / height
+	set tmargin at screen top
+	set bmargin at screen top - plot_height / (1.0 * height)
+	set title system(sprintf('cat title-%d', i))
+	file = sprintf('bars-%d', i)
+	path = sprintf('path-%d', i)
+	plot for [k = 1:6] file using (column(k + 2)):1:(begin(k)):(column(k + 2)): \
+			($1 - half):($1 + half) with boxxyerror fillstyle solid 1 noborder \
+			lc rgb word(colours, k) title word(names, k), \
+		file every (bars + 39) / 40 using (0):1:ytic(2) with dots lc rgb 'white' notitle, \
+		path using 1:2 with lines lw 5 lc rgb 'white' notitle, \
+		path using 1:2 with lines lw 2 lc rgb 'black' title 'critical path'
+}

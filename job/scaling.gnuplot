@@ -1,26 +1,51 @@
-# scaling.gnuplot - scaling.svg: the time over the nodes, both logarithmic. Reads title,
-# results.csv, and sizes.csv: nodes, the medians of time, launch, init, wireup.
+# scaling.gnuplot - scaling.svg: the time over the nodes, and what the median run of each size took
+#
+# Reads title, clock (a remark, or empty); runs: nodes, 0 for a first launch, ms; sizes: of the
+# median runs nodes, ms, and the steps of the critical path in ms.
 
-set terminal svg size 900,560 font 'Helvetica,14' background 'white' noenhanced
-set datafile separator ','
-set title system('cat title')
+set terminal svg size 1000,480 font 'Helvetica,13' background 'white' noenhanced
+set datafile separator '\t'
+steps = 'daemon spawn load setup fence wireup'
+colours = '#332288 #88ccee #0072b2 #e69f00 #eeeeee #117733'
+first(launch) = launch == 0 ? 1 : NaN
+later(launch) = launch == 0 ? NaN : 1
+
+set multiplot title system('cat title')
 set xlabel 'nodes'
+set bmargin 4
+set tmargin 6
+set key at graph 0.5, graph 1.16 center horizontal Left reverse samplen 1.5
+
+set size 0.5, 1
+set origin 0, 0
 set ylabel 'ms'
 set logscale xy
 set grid ytics lc rgb '#dddddd'
-set key outside right center reverse Left samplen 2
 set autoscale yfix
+stats 'sizes' using 1 nooutput
+set xrange [STATS_min / 1.2:STATS_max * 1.2]
 set offsets 0, 0, graph 0.05, graph 0.05
-set ytics ()
+set xtics nomirror
+set ytics nomirror ()
 do for [i = -3:7] {
-	set ytics add (10.0**i, 2 * 10.0**i, 5 * 10.0**i)
+	set ytics add (10.0**i, 2 * 10.0**i, 3 * 10.0**i, 5 * 10.0**i, 7 * 10.0**i)
 }
-stats 'sizes.csv' using 1 nooutput
-set xrange [STATS_min / 1.1:STATS_max * 1.1]
-set style data linespoints
-plot 'sizes.csv' using 1:2:xtic(1) lw 3 pt 1 ps 1.5 lc rgb '#222222' title 'time, median', \
-	'results.csv' using 'nodes':'time_ms' with points pt 7 ps 0.5 lc rgb '#222222' \
-		title 'every run', \
-	'sizes.csv' using 1:3 lw 1.5 pt 7 ps 0.5 lc rgb '#0072b2' title 'launch', \
-	'sizes.csv' using 1:4 lw 1.5 pt 7 ps 0.5 lc rgb '#e69f00' title 'init', \
-	'sizes.csv' using 1:5 lw 1.5 pt 7 ps 0.5 lc rgb '#009e73' title 'wireup'
+plot 'sizes' using 1:2:xtic(1) with lines lw 2 lc rgb '#888888' title 'median', \
+	'runs' using 1:($3 * first($2)) with points pt 3 ps 1.2 lc rgb 'black' \
+		title 'first launch', \
+	'runs' using 1:($3 * later($2)) with points pt 7 ps 0.5 lc rgb '#0072b2' \
+		title 'later launches'
+
+set origin 0.5, 0
+unset logscale
+set ytics autofreq
+set xlabel sprintf('nodes; the critical path of the median run%s', system('cat clock'))
+set offsets 0, 0, graph 0.05, 0
+set xrange [*:*]
+set yrange [0:*]
+set style data histograms
+set style histogram rowstacked
+set style fill solid 1 border rgb '#666666'
+set boxwidth 0.7
+plot for [k = 1:6] 'sizes' using (column(k + 2)):xtic(1) lc rgb word(colours, k) \
+	title word(steps, k)
