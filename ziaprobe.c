@@ -153,7 +153,7 @@ static int responder(int rank, int size, int n)
 
 /* The rank that originates towards RANK as block 0 answers the last of an odd number of
  * blocks; -1 if none does. */
-static int wrapped(int rank, int size, int n)
+static int second_originator(int rank, int size, int n)
 {
 	return rank < n && size > n && size / n % 2 == 1 ? size - n + rank : -1;
 }
@@ -187,7 +187,7 @@ static void answer(int originator)
 /* This rank's part, on the clock. Returns the stamp of the reply, 0 on a responder. */
 static int64_t exchange(int rank, int size, int n)
 {
-	int to = responder(rank, size, n), second = wrapped(rank, size, n);
+	int to = responder(rank, size, n), second = second_originator(rank, size, n);
 	int64_t replied = 0, since = waiting.since;
 
 	if (to >= 0) {
@@ -230,7 +230,7 @@ static int64_t repeat(int rank, int size, int n)
  * partners. */
 static void find_result(struct run *run)
 {
-	run->partner = memory(run->size, sizeof *run->partner);
+	run->partner = allocate(run->size, sizeof *run->partner);
 	run->slowest = 0; /* which always originates */
 	for (int rank = 0; rank < run->size; rank++) {
 		run->partner[rank] = responder(rank, run->size, run->n);
@@ -317,7 +317,7 @@ int main(int argc, char **argv)
 	run.size = world.size;
 	run.n = options.n;
 	if (world.rank == 0)
-		run.stamps = memory(run.size, sizeof mine);
+		run.stamps = allocate(run.size, sizeof mine);
 	MPI_Gather(&mine, sizeof mine, MPI_BYTE, run.stamps, sizeof mine, MPI_BYTE, 0,
 		   MPI_COMM_WORLD);
 	if (world.rank == 0) {
@@ -328,7 +328,7 @@ int main(int argc, char **argv)
 	}
 
 	/* What follows waits for rank 0's word: until then others may be on the clock. */
-	printed = await_word(printed);
+	printed = await_release(printed);
 	wait_for(printed ? AFTERWARDS : REPORT, 0, now());
 	if (options.verbose || options.csv || options.ranks)
 		again = repeat(world.rank, run.size, run.n);

@@ -7,7 +7,7 @@
 #include "run.h"
 
 /* Rank 0's word, on all ranks: whether the result is PRINTED. */
-int await_word(int printed)
+int await_release(int printed)
 {
 	MPI_Request request;
 
@@ -31,7 +31,7 @@ void collect(struct run *run, const struct stamps *mine, int64_t boot, int64_t r
 		facts.clock = compare_clocks(world.rank / run->n, run->size / run->n, run->n);
 	wait_for(AFTERWARDS, 0, now());
 	if (world.rank == 0)
-		run->facts = memory(run->size, sizeof facts);
+		run->facts = allocate(run->size, sizeof facts);
 	/* Who waits here must not poll; MPI_Igather would connect all ranks to rank 0. */
 	MPI_Ibarrier(MPI_COMM_WORLD, &request);
 	await(&request);

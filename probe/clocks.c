@@ -31,7 +31,9 @@ static int64_t receive(int rank, int first)
  * for block 0, which has none. */
 struct clock compare_clocks(int block, int blocks, int n)
 {
-	struct clock best = {0, block ? INT64_MAX / 256 : 0}; /* up to 31 add up, twice in less() */
+	/* A bound larger than any that is measured stands for none yet. It is so much below the
+	 * largest number that the sum along the tree, twice in the difference, still fits. */
+	struct clock best = {0, block ? INT64_MAX / 256 : 0};
 	int subtree = block ? block & -block : blocks;
 	int parent = (block & (block - 1)) * n;
 
@@ -72,7 +74,7 @@ static void sum_clocks(const struct run *run)
 }
 
 /* Clock A less clock B, of which both are less the same third. */
-static struct clock less(const struct clock *a, const struct clock *b)
+static struct clock difference(const struct clock *a, const struct clock *b)
 {
 	return (struct clock){a->offset - b->offset, a->bound + b->bound};
 }
@@ -81,7 +83,7 @@ static struct clock less(const struct clock *a, const struct clock *b)
 static int median_clock(const struct run *run)
 {
 	int blocks = run->size / run->n, block = 0;
-	int64_t *offsets = memory(blocks, sizeof *offsets), median;
+	int64_t *offsets = allocate(blocks, sizeof *offsets), median;
 
 	for (int i = 0; i < blocks; i++)
 		offsets[i] = clock_of(run, i)->offset;
@@ -101,25 +103,25 @@ void settle_clocks(struct run *run)
 	int stamper = -1, median, base;
 
 	for (int rank = run->size - run->n; rank >= 0; rank -= run->n)
-		if (run->facts[rank].stamper)
+		if (run->facts[rank].on_start_node)
 			stamper = rank / run->n;
 	sum_clocks(run);
 	median = median_clock(run);
-	run->stamped = stamper >= 0;
-	base = run->stamped ? stamper : median;
+	run->start_clock_known = stamper >= 0;
+	base = run->start_clock_known ? stamper : median;
 	middle = *clock_of(run, median);
 	reference = *clock_of(run, base);
-	run->skewed = median;
+	run->worst_block = median;
 	for (int i = 0; i < run->size / run->n; i++) {
 		struct clock *clock = clock_of(run, i);
-		struct clock skew = i == median ? same : less(clock, &middle);
+		struct clock skew = i == median ? same : difference(clock, &middle);
 
-		*clock = i == base ? same : less(clock, &reference);
-		if (!run->stamped && skew.offset + skew.bound > run->slack)
+		*clock = i == base ? same : difference(clock, &reference);
+		if (!run->start_clock_known && skew.offset + skew.bound > run->slack)
 			run->slack = skew.offset + skew.bound;
 		if (llabs(skew.offset) > llabs(run->skew.offset)) {
 			run->skew = skew;
-			run->skewed = i;
+			run->worst_block = i;
 		}
 	}
 	for (int rank = 0; rank < run->size; rank++)
@@ -204,7 +206,7 @@ static int unsynchronised(const struct run *run)
 
 	for (int rank = 0; rank < run->size; rank += run->n)
 		others &= run->facts[rank].synchronised;
-	return !run->stamped && sync && strcmp(sync, "no") == 0 && others;
+	return !run->start_clock_known && sync && strcmp(sync, "no") == 0 && others;
 }
 
 /* Warns where the stamping clock may be off, and where a clock is off by more than its bound, 1 ms
@@ -213,7 +215,7 @@ void check_clocks(const struct run *run)
 {
 	int64_t off = llabs(run->skew.offset);
 	double skew = (double)off / 1e6, bound = (double)run->skew.bound / 1e6;
-	char then[100] =
+	char corrected[100] =
 		"there is no corrected time, as the clock that stamped the start is not known";
 	const char *advice = "synchronise the clocks and run again";
 
@@ -224,17 +226,17 @@ void check_clocks(const struct run *run)
 		    "synchronise it, or start ziatest on a node of the job");
 	if (off <= run->skew.bound || off <= 1000000 || off <= run->time / 100)
 		return;
-	if (run->stamped)
-		snprintf(then, sizeof then,
+	if (run->start_clock_known)
+		snprintf(corrected, sizeof corrected,
 			 "by the clock that stamped the start the time is %.2f ms",
 			 (double)corrected_time(run) / 1e6);
 	if (run->size == 2 * run->n)
 		say("warning", "the clocks of %s and %s differ by %.3f ms (within %.3f ms); %s; %s",
-		    run->facts[0].host, run->facts[run->n].host, skew, bound, then, advice);
+		    run->facts[0].host, run->facts[run->n].host, skew, bound, corrected, advice);
 	else
 		say("warning",
 		    "the clock of %s is %.3f ms %s the median of all nodes' (within %.3f ms); %s; "
 		    "%s",
-		    run->facts[run->skewed * run->n].host, skew,
-		    run->skew.offset > 0 ? "ahead of" : "behind", bound, then, advice);
+		    run->facts[run->worst_block * run->n].host, skew,
+		    run->skew.offset > 0 ? "ahead of" : "behind", bound, corrected, advice);
 }

@@ -123,9 +123,9 @@ static int to_main(const struct run *run, struct path *path, int rank)
 }
 
 /* PHASE of RANK, in ns; NONE if not known. */
-static int64_t of(const struct run *run, enum phase phase, int rank)
+static int64_t phase_duration(const struct run *run, enum phase phase, int rank)
 {
-	return value(run, &(struct step){.phase = phase}, rank);
+	return duration(run, &(struct step){.phase = phase}, rank);
 }
 
 /* Whether Open MPI's daemons or mpirun itself created RANK's process. */
@@ -148,12 +148,15 @@ static int awaited(const struct run *run, int rank)
 	if (!from_mpirun(run, rank))
 		return rank;
 	for (int i = 0; i < run->size; i++)
-		if (of(run, DAEMON, i) > of(run, DAEMON, last) && from_mpirun(run, i))
+		if (phase_duration(run, DAEMON, i) > phase_duration(run, DAEMON, last) &&
+		    from_mpirun(run, i))
 			last = i;
 	for (int i = 0; i < run->size; i++) {
-		int64_t daemon = of(run, DAEMON, i), spawn = of(run, SPAWN, i);
+		int64_t daemon = phase_duration(run, DAEMON, i),
+			spawn = phase_duration(run, SPAWN, i);
 
-		if (spawn != NONE && (daemon == NONE ? 0 : daemon) + spawn < of(run, DAEMON, last))
+		if (spawn != NONE &&
+		    (daemon == NONE ? 0 : daemon) + spawn < phase_duration(run, DAEMON, last))
 			return rank;
 	}
 	return last;
@@ -162,9 +165,9 @@ static int awaited(const struct run *run, int rank)
 /* From RANK's main to the start. */
 static void to_start(const struct run *run, struct path *path, int rank)
 {
-	int64_t created = run->stamps[rank].entered - of(run, LOAD, rank);
-	int known = of(run, SPAWN, rank) != NONE, last = awaited(run, rank);
-	int64_t daemon = of(run, DAEMON, last), came = 0;
+	int64_t created = run->stamps[rank].entered - phase_duration(run, LOAD, rank);
+	int known = phase_duration(run, SPAWN, rank) != NONE, last = awaited(run, rank);
+	int64_t daemon = phase_duration(run, DAEMON, last), came = 0;
 
 	if (daemon != NONE)
 		came = point(run, last, run->start + ahead(run, last) + daemon);
@@ -197,8 +200,8 @@ void find_path(const struct run *run, struct path *path)
  * exchanges, what they took when repeated. *EXCESS is by how much, in ns: at least a tenth of the
  * time, and 20 ms where the kernel counts in ticks of 10; else there is none: NULL. *OTHERS is how
  * many more ranks of its block share half of it. A fence is no rank's. */
-const struct step *outstanding(const struct run *run, const struct path *path, int64_t *excess,
-			       int *others)
+const struct step *find_outlier(const struct run *run, const struct path *path, int64_t *excess,
+				int *others)
 {
 	const struct step *most = NULL, repeat = {.phase = REPEAT};
 	int64_t usual = 0;
@@ -207,7 +210,7 @@ const struct step *outstanding(const struct run *run, const struct path *path, i
 	*excess = *others = 0;
 	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
 	     step++) {
-		int64_t took = step->us * 1000, own = value(run, step, step->rank);
+		int64_t took = step->us * 1000, own = duration(run, step, step->rank);
 		int64_t least = run->time / 10;
 		struct summary all;
 
@@ -233,7 +236,7 @@ const struct step *outstanding(const struct run *run, const struct path *path, i
 		return NULL;
 	first = most->rank / run->n * run->n;
 	for (int rank = first; rank < first + run->n; rank++)
-		if (rank != most->rank && value(run, most, rank) >= usual + *excess / 2)
+		if (rank != most->rank && duration(run, most, rank) >= usual + *excess / 2)
 			(*others)++;
 	return most;
 }

@@ -41,31 +41,31 @@ static int64_t latest(int64_t a, int64_t b)
 
 /* What STEP, a phase or a part of setup, takes on RANK, by the reference clock; COMPLETED as
  * measured. NONE if that is not known, and of the exchange on a responder. */
-int64_t value(const struct run *run, const struct step *step, int rank)
+int64_t duration(const struct run *run, const struct step *step, int rank)
 {
 	const struct stamps *mine = run->stamps + rank;
 	const struct facts *facts = run->facts + rank;
 	int64_t start = run->start + ahead(run, rank); /* by RANK's clock, as all here */
-	int64_t child = facts->created, parent = facts->parent_created, other;
+	int64_t created = facts->created, parent = facts->parent_created, other;
 	int peer = run->partner[rank];
 
 	/* The kernel counts in ticks: a process was not created before the start, nor after main,
 	 * nor after its child. A parent from before the start was not created for this run. */
-	if (child != NONE)
-		child = latest(child, start);
-	if (child > mine->entered)
-		child = mine->entered;
-	if (parent > child)
-		parent = child;
+	if (created != NONE)
+		created = latest(created, start);
+	if (created > mine->entered)
+		created = mine->entered;
+	if (parent > created)
+		parent = created;
 	if (parent < start)
 		parent = NONE;
 	switch (step->phase) {
 	case DAEMON:
 		return parent == NONE ? NONE : parent - start;
 	case SPAWN:
-		return child == NONE ? NONE : child - latest(parent, start);
+		return created == NONE ? NONE : created - latest(parent, start);
 	case LOAD:
-		return mine->entered - (child == NONE ? start : child);
+		return mine->entered - (created == NONE ? start : created);
 	case SETUP:
 		return own_work(run, step, rank);
 	case INIT:
@@ -88,10 +88,10 @@ int64_t value(const struct run *run, const struct step *step, int rank)
 struct summary summarise(const struct run *run, const struct step *step)
 {
 	struct summary summary = {0, NONE, NONE, NONE, NONE, 0};
-	int64_t *values = memory(run->size, sizeof *values);
+	int64_t *values = allocate(run->size, sizeof *values);
 
 	for (int rank = 0; rank < run->size; rank++) {
-		int64_t ns = value(run, step, rank);
+		int64_t ns = duration(run, step, rank);
 
 		if (ns != NONE)
 			values[summary.count++] = ns;

@@ -24,7 +24,7 @@ static uint64_t hash(const char *text)
 void identify(struct facts *facts)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-	const char *stamper = getenv("ZIATEST_NODE");
+	const char *start_node = getenv("ZIATEST_NODE");
 	char boot[64] = "", processor[MPI_MAX_PROCESSOR_NAME] = "";
 	struct timex clock = {.modes = 0};
 	struct utsname host;
@@ -39,7 +39,7 @@ void identify(struct facts *facts)
 	facts->kernel = hash(boot);
 	facts->name = hash(processor);
 	facts->synchronised = ntp_adjtime(&clock) != -1 && clock.maxerror < 16000000; /* us */
-	facts->stamper = stamper && strcmp(stamper, *boot ? boot : host.nodename) == 0;
+	facts->on_start_node = start_node && strcmp(start_node, *boot ? boot : host.nodename) == 0;
 	snprintf(facts->host, sizeof facts->host, "%.60s", processor);
 }
 
@@ -72,10 +72,10 @@ static int together(const struct facts *a, const struct facts *b, int by_name)
 
 /* Looks for two blocks together. PAIR is then their first ranks, of several pairs those of the one
  * whose later block comes first. */
-static int shared(const struct run *run, int by_name, int pair[2])
+static int shared_node(const struct run *run, int by_name, int pair[2])
 {
 	int blocks = run->size / run->n;
-	const struct facts **places = memory(blocks, sizeof *places);
+	const struct facts **places = allocate(blocks, sizeof *places);
 
 	for (int i = 0; i < blocks; i++)
 		places[i] = run->facts + i * run->n;
@@ -94,7 +94,7 @@ static int shared(const struct run *run, int by_name, int pair[2])
 }
 
 /* Looks for a block on several nodes. PAIR is then the first two of its ranks that are apart. */
-static int torn(const struct run *run, int pair[2])
+static int split_block(const struct run *run, int pair[2])
 {
 	for (int rank = 0; rank < run->size; rank++) {
 		const struct facts *a = run->facts + rank / run->n * run->n, *b = run->facts + rank;
@@ -115,9 +115,9 @@ static int torn(const struct run *run, int pair[2])
 int check_places(const struct run *run)
 {
 	int pair[2];
-	int apart = torn(run, pair);
+	int apart = split_block(run, pair);
 
-	if (apart || shared(run, 1, pair)) {
+	if (apart || shared_node(run, 1, pair)) {
 		say("error",
 		    "ranks %d and %d must be on %s but are on %s and %s; start nodes times N "
 		    "ranks, N = %d on each node, node after node, with srun --distribution=block "
@@ -130,7 +130,7 @@ int check_places(const struct run *run)
 		say("warning",
 		    "one node only, nothing crossed the interconnect; if there should be more, "
 		    "check the allocation, the hostfile and the number of processes");
-	else if (shared(run, 0, pair))
+	else if (shared_node(run, 0, pair))
 		say("warning",
 		    "ranks %d and %d are on one kernel, as %s and %s: nothing may have crossed the "
 		    "interconnect; give each node one container",

@@ -49,7 +49,7 @@ static void print_path(const struct run *run, const struct path *path)
 			fprintf(stderr, ", %s", run->facts[step->rank].parent);
 	}
 	fprintf(stderr, "\n\nstands out: ");
-	step = outstanding(run, path, &excess, &others);
+	step = find_outlier(run, path, &excess, &others);
 	if (!step) {
 		fprintf(stderr, "no rank\n");
 		return;
@@ -80,12 +80,12 @@ static void print_table(const struct run *run)
 }
 
 /* The node whose clock is furthest off; of two both, with AND between, as none can be blamed. */
-static void print_skewed(FILE *file, const struct run *run, const char *and)
+static void print_worst_host(FILE *file, const struct run *run, const char *and)
 {
 	if (run->size == 2 * run->n)
 		fprintf(file, "%s%s%s", run->facts[0].host, and, run->facts[run->n].host);
 	else
-		fprintf(file, "%s", run->facts[run->skewed * run->n].host);
+		fprintf(file, "%s", run->facts[run->worst_block * run->n].host);
 }
 
 /* What --verbose adds to the result. */
@@ -106,9 +106,9 @@ void print_details(const struct run *run, const struct path *path)
 		fprintf(stderr, "fences: none seen\n");
 	fprintf(stderr, "clock skew: %.3f ms %s ", ms(run->skew.offset),
 		run->size == 2 * run->n ? "between" : "on");
-	print_skewed(stderr, run, " and ");
+	print_worst_host(stderr, run, " and ");
 	fprintf(stderr, ", within %.3f ms; corrected time ", ms(run->skew.bound));
-	if (run->stamped)
+	if (run->start_clock_known)
 		fprintf(stderr, "%.3f ms\n", ms(corrected_time(run)));
 	else if (sync && strcmp(sync, "no") != 0)
 		fprintf(stderr, "not known; the stamping kernel says: within %s us\n", sync);
@@ -182,14 +182,14 @@ int write_csv(const struct run *run, const struct path *path, int valid, const c
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	fprintf(file, "%s.%06dZ,%d,%d,%d,%.6f,", started, (int)(run->start / 1000 % 1000000),
 		run->size / run->n, run->n, run->size, ms(run->time));
-	if (run->stamped)
+	if (run->start_clock_known)
 		fprintf(file, "%.6f", ms(corrected_time(run)));
 	fprintf(file, ",%d,%s", run->slowest, run->facts[run->slowest].host);
 	put_path(file, path);
 	put_ms(file, summarise(run, &(struct step){.phase = INIT}).max);
 	put_ms(file, summarise(run, &(struct step){.phase = REPEAT}).max);
 	fprintf(file, ",%.6f,", ms(llabs(run->skew.offset)));
-	print_skewed(file, run, " ");
+	print_worst_host(file, run, " ");
 	fprintf(file, ",%.6f,%d\n", ms(run->skew.bound), valid);
 	return close_file(file, name);
 }
@@ -208,7 +208,7 @@ int write_ranks(const struct run *run, const char *name)
 	for (int rank = 0; rank < run->size; rank++) {
 		fprintf(file, "%d,%d,%s", rank, rank / run->n + 1, run->facts[rank].host);
 		for (int i = 0; i < COLUMNS; i++)
-			put_ms(file, value(run, &columns[i], rank));
+			put_ms(file, duration(run, &columns[i], rank));
 		fprintf(file, ",%.6f\n", ms(ahead(run, rank)));
 	}
 	return close_file(file, name);

@@ -45,7 +45,7 @@ void say(const char *kind, const char *format, ...)
 }
 
 /* COUNT > 0 elements of SIZE bytes, all 0. Without them the job ends. */
-void *memory(int count, size_t size)
+void *allocate(int count, size_t size)
 {
 	void *block = calloc((size_t)count, size);
 

@@ -50,7 +50,7 @@ struct facts {
 	uint64_t kernel, name; /* hashes of the boot id and the processor name; 0: unknown */
 	char host[61]; /* the processor name, cut */
 	unsigned char fence_count; /* fences entered before MPI_Init returned, up to FENCES */
-	unsigned char stamper; /* whether ziatest stamped the start on this node */
+	unsigned char on_start_node; /* whether ziatest stamped the start on this node */
 	unsigned char synchronised; /* whether the kernel says so of its clock */
 	char parent[16]; /* the name of the parent, as the kernel cuts it */
 };
@@ -65,10 +65,10 @@ struct run {
 	int slowest; /* its rank */
 	/* From the second gather; NULL and 0 before it. */
 	struct facts *facts; /* of the ranks */
-	int stamped; /* whether the clock that stamped the start is known */
-	int64_t slack; /* what the furthest clock may be ahead of the reference; 0 if stamped */
+	int start_clock_known; /* whether the clock that stamped the start is known */
+	int64_t slack; /* if not, what the furthest clock may be ahead of the median; else 0 */
 	struct clock skew; /* the clock furthest from the median, less the median */
-	int skewed; /* its block */
+	int worst_block; /* whose clock that is */
 };
 
 /* What time goes into. The rows of -v, and the columns of --csv and --ranks, are some of these. */
@@ -128,7 +128,7 @@ extern volatile struct waiting {
 /* The files, and what each offers. Calls go down this list, never up. */
 
 /* afterwards.c: after the result, what rank 0 asks of all, and how it judges the run */
-int await_word(int printed);
+int await_release(int printed);
 void collect(struct run *run, const struct stamps *mine, int64_t boot, int64_t repeat);
 int judge(const struct run *run, int status, int verbose, const char *csv, const char *ranks);
 
@@ -139,12 +139,12 @@ int write_ranks(const struct run *run, const char *name);
 
 /* path.c: the critical path, and what stands out on it */
 void find_path(const struct run *run, struct path *path);
-const struct step *outstanding(const struct run *run, const struct path *path, int64_t *excess,
-			       int *others);
+const struct step *find_outlier(const struct run *run, const struct path *path, int64_t *excess,
+				int *others);
 
 /* phases.c: where the time of every rank went */
 int64_t ready(const struct run *run, int rank, int asker);
-int64_t value(const struct run *run, const struct step *step, int rank);
+int64_t duration(const struct run *run, const struct step *step, int rank);
 struct summary summarise(const struct run *run, const struct step *step);
 
 /* places.c: which node this is, and whether the blocks are where they belong */
@@ -181,7 +181,7 @@ int mismatched(void);
 int64_t now(void);
 int64_t uptime(void);
 void say(const char *kind, const char *format, ...);
-void *memory(int count, size_t size);
+void *allocate(int count, size_t size);
 int64_t select_ns(int64_t *values, int count, int k);
 void await(MPI_Request *request);
 void wait_for(enum wait what, int from, int64_t since);

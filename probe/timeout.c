@@ -20,7 +20,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static int64_t begun; /* the start */
+static int64_t job_start; /* the start */
 static int limit; /* s after it */
 static volatile int expired;
 
@@ -30,8 +30,8 @@ static int first_on_node(enum wait what)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
-	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziaprobe.%lld.%d", (long long)begun,
-		 what);
+	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziaprobe.%lld.%d",
+		 (long long)job_start, what);
 	return bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name, sizeof name) == 0 ||
 	       errno != EADDRINUSE;
 }
@@ -110,7 +110,7 @@ void arm_timeout(int64_t start, int seconds)
 	struct itimerval timer = {{0, 0}, {0, 1}};
 	sigset_t alarm;
 
-	begun = start;
+	job_start = start;
 	limit = seconds;
 	world.rank = launched_rank();
 	if (left > 0)

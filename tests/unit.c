@@ -56,8 +56,8 @@ static void is_mismatch(const char *variables, int expected)
 	clearenv();
 }
 
-/* Blocks of N ranks, each rank on a kernel and of a name, a letter each, '-' for unknown: torn()
- * or else shared(), by kernel for 'k' and by name for 'n', find the pair FIRST, SECOND. */
+/* Blocks of N ranks, each rank on a kernel and of a name, a letter each, '-' for unknown:
+ * split_block() or else shared_node(), by kernel for 'k' and by name for 'n', find the pair FIRST, SECOND. */
 static void is_misplaced(const char *kernels, const char *hosts, int n, char what, int first,
 			 int second)
 {
@@ -70,11 +70,11 @@ static void is_misplaced(const char *kernels, const char *hosts, int n, char wha
 		facts[rank].kernel = kernels[rank] == '-' ? 0 : (uint64_t)kernels[rank] << 56;
 		facts[rank].name = hosts[rank] == '-' ? 0 : (uint64_t)hosts[rank] << 56;
 	}
-	if (torn(&run, pair))
+	if (split_block(&run, pair))
 		found = 't';
-	else if (shared(&run, 1, pair))
+	else if (shared_node(&run, 1, pair))
 		found = 'n';
-	else if (shared(&run, 0, pair))
+	else if (shared_node(&run, 0, pair))
 		found = 'k';
 	ok(found == what && (what == '-' || (pair[0] == first && pair[1] == second)), kernels);
 	if (found != what)
@@ -142,7 +142,7 @@ static void is_path(struct run *run, const char *text, const char *name)
 	for (int i = path.first; i < STEPS; i++)
 		length += sprintf(got + length, "%s %d %g, ", names[path.step[i].phase],
 				  path.step[i].rank, (double)path.step[i].us / 1000);
-	most = outstanding(run, &path, &excess, &others);
+	most = find_outlier(run, &path, &excess, &others);
 	if (most)
 		sprintf(got + length - 2, "; %s %d %g %d", names[most->phase], most->rank,
 			(double)excess / 1e6, others);
@@ -237,7 +237,7 @@ static void is_path_of_any(void)
 		make_up_any(&run, (int64_t[]){1, 10, 3000, s, 1000 * s}[i % 5]);
 		find_result(&run);
 		find_path(&run, &path);
-		outstanding(&run, &path, &excess, &others);
+		find_outlier(&run, &path, &excess, &others);
 		kept &= path.first >= 0 && path.at == 0;
 		for (int k = path.first; k < STEPS; k++) {
 			sum += path.step[k].us;
@@ -314,9 +314,11 @@ int main(void)
 	ok(responder(2, 3, 3) == 2, "a single block answers itself");
 	ok(responder(INT_MAX - 1, INT_MAX, INT_MAX) == INT_MAX - 1, "the largest N");
 
-	ok(wrapped(1, 9, 3) == 7 && wrapped(2, 6, 2) == -1 && wrapped(0, 6, 2) == 4,
+	ok(second_originator(1, 9, 3) == 7 && second_originator(2, 6, 2) == -1 &&
+		   second_originator(0, 6, 2) == 4,
 	   "of three blocks, block 0 answers the last");
-	ok(wrapped(1, 12, 3) == -1 && wrapped(1, 3, 3) == -1, "of four or of one it does not");
+	ok(second_originator(1, 12, 3) == -1 && second_originator(1, 3, 3) == -1,
+	   "of four or of one it does not");
 
 	struct stamps stamps[6] = {{.replied = 5}, {.replied = 7}, {.replied = 9},
 				   {.replied = 9}, {.replied = 6}, {.replied = 8}};
@@ -338,30 +340,32 @@ int main(void)
 	facts[2].clock = (struct clock){100, 3};
 	facts[4].clock = (struct clock){2, 4};
 	settle_clocks(&run);
-	ok(!run.stamped && ahead(&run, 1) == -2 && ahead(&run, 3) == 98 && ahead(&run, 4) == 0,
+	ok(!run.start_clock_known && ahead(&run, 1) == -2 && ahead(&run, 3) == 98 &&
+		   ahead(&run, 4) == 0,
 	   "without the stamping clock the reference is the median");
-	ok(run.skew.offset == 98 && run.skew.bound == 7 && run.skewed == 1,
+	ok(run.skew.offset == 98 && run.skew.bound == 7 && run.worst_block == 1,
 	   "the furthest from the median; the bounds add up");
 	ok(run.slack == 105, "what the furthest may be ahead of the reference");
 	facts[0].clock = (struct clock){0, 0};
 	facts[2].clock = (struct clock){100, 3};
 	facts[4].clock = (struct clock){2, 4};
-	facts[2].stamper = facts[3].stamper = 1;
+	facts[2].on_start_node = facts[3].on_start_node = 1;
 	run.skew = (struct clock){0, 0};
 	run.slack = 0;
 	settle_clocks(&run);
-	ok(run.stamped && ahead(&run, 0) == -100 && facts[5].clock.bound == 7 &&
+	ok(run.start_clock_known && ahead(&run, 0) == -100 && facts[5].clock.bound == 7 &&
 		   facts[3].clock.bound == 0,
 	   "the clock that stamped the start is the reference");
-	ok(run.skew.offset == 98 && run.skewed == 1, "the skew is from the median all the same");
+	ok(run.skew.offset == 98 && run.worst_block == 1,
+	   "the skew is from the median all the same");
 	ok(corrected_time(&run) == 8 + 100 - 3, "the corrected time is by the stamping clock");
 	run.size = 4;
-	facts[2].stamper = 0;
+	facts[2].on_start_node = 0;
 	facts[0].clock = (struct clock){0, 0};
 	facts[2].clock = (struct clock){-100, 3};
 	run.skew = (struct clock){0, 0};
 	settle_clocks(&run);
-	ok(run.skewed == 0 && run.skew.offset == 100, "of two, the lower one is the median");
+	ok(run.worst_block == 0 && run.skew.offset == 100, "of two, the lower one is the median");
 	run.size = 6;
 
 	for (int i = 0; i < 6; i++)
@@ -484,7 +488,7 @@ int main(void)
 		"setup 0 10, fence 0 10, "
 		"setup 0 10, wireup 0 10; daemon 5 1020 0",
 		"created after main");
-	ok(value(&made, &(struct step){.phase = LOAD}, 5) == 0, "its load is 0");
+	ok(duration(&made, &(struct step){.phase = LOAD}, 5) == 0, "its load is 0");
 
 	/* mpirun launches when its last daemon has come. */
 	make_up(&made);
@@ -572,7 +576,7 @@ int main(void)
 		"daemon 0 10, spawn 0 10, load 0 10, setup 0 10, fence 0 10, setup 0 30, "
 		"wireup 0 10; -",
 		"a fence that MPI_Init does not wait for");
-	ok(value(&made, &(struct step){.phase = SETUP}, 0) == 20 * ms, "it is no setup");
+	ok(duration(&made, &(struct step){.phase = SETUP}, 0) == 20 * ms, "it is no setup");
 	made.facts[6].fence_count = 0;
 	made.stamps[5].entered += 10 * ms;
 	is_path(&made, "daemon 5 10, spawn 5 10, load 5 20, init 5 40, wireup 0 10; -",
@@ -580,7 +584,7 @@ int main(void)
 	made.stamps[5].entered = s + 81 * ms;
 	is_path(&made, "daemon 0 10, spawn 0 10, load 0 10, init 0 50, wireup 0 10; -",
 		"unless a rank has left it before the last enters it");
-	ok(value(&made, &(struct step){.phase = SETUP}, 6) == NONE, "then there is no setup");
+	ok(duration(&made, &(struct step){.phase = SETUP}, 6) == NONE, "then there is no setup");
 	made.stamps[4].initialised += s;
 	made.stamps[4].replied += s;
 	made.stamps[5].entered = s + 31 * ms;
@@ -594,7 +598,7 @@ int main(void)
 		made.facts[4].fences[i + 1] = (struct fence){s + (60 + i) * ms, s + (72 - i) * ms};
 	made.facts[4].fence_count = 4;
 	is_path(&made, usual, "fences that not all have do not count");
-	ok(value(&made, &(struct step){.phase = SETUP}, 4) == 28 * ms,
+	ok(duration(&made, &(struct step){.phase = SETUP}, 4) == 28 * ms,
 	   "setup is MPI_Init less the union of the fences");
 
 	/* Clocks. */
@@ -619,7 +623,7 @@ int main(void)
 		"setup 4 10, wireup 4 10, clock 4 300; -",
 		"the slowest rank's clock is ahead");
 	made.stamps[6].initialised += 5 * ms;
-	ok(value(&made, &(struct step){.phase = WIREUP}, 4) == 5 * ms,
+	ok(duration(&made, &(struct step){.phase = WIREUP}, 4) == 5 * ms,
 	   "its partner's clock is not");
 	made.facts[4].clock.offset = made.facts[5].clock.offset = 1 * s;
 	is_path(&made,

@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 
 	if (size == 0)
 		return 2;
-	run.stamps = memory(size, sizeof *run.stamps);
-	run.facts = memory(size, sizeof *run.facts);
+	run.stamps = allocate(size, sizeof *run.stamps);
+	run.facts = allocate(size, sizeof *run.facts);
 	for (int i = 0; i < size; i++) {
 		int64_t noise = seed = seed * 1664525 + 1013904223; /* up to 4.3 s */
 		int64_t more = seed = seed * 1664525 + 1013904223;
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 	if (first_doubtful(&run) >= 0 || check_places(&run) != 0)
 		return 1;
 	find_path(&run, &path);
-	outstanding(&run, &path, &excess, &others);
+	find_outlier(&run, &path, &excess, &others);
 	for (enum phase phase = DAEMON; phase < PHASES; phase++)
 		if (phase != FENCE_WAIT && phase != CLOCK_AHEAD)
 			summarise(&run, &(struct step){.phase = phase});
