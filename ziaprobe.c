@@ -23,14 +23,16 @@
  * down to its mark. Of probe/ that is now(), uptime() and wait_for(), inside MPI_Init the look-up
  * of the fence and two clock readings for each (fence.c) and, with -t, arm_timeout().
  *
- * All else in probe/ runs when rank 0 has the stamps of all. Was the time measured the one
+ * All else in probe/ is off this rank's clock, and but for mismatched(), the memory for the stamps
+ * and the timeout's handler it runs when rank 0 has all stamps. Was the time measured the one
  * specified? Are the blocks on nodes of their own, is the start before everything else, do the
  * clocks agree? And where did every millisecond go, on which node (path.c)? The clock assumption is
  * that the realtime clocks of all nodes agree; what they differ by is measured.
  *
- * Exit status: 0; 1 on rank 0 if the measurement was not the specified one, and where MPI and
- * launcher do not match; 2 on every rank for bad arguments or a world that does not divide into
- * blocks of N; 124 on every rank that still runs when the timeout has run out.
+ * Exit status: 0; 1 on rank 0 if the measurement was not the specified one, or the result or a file
+ * could not be written, and where MPI and launcher do not match; 2 on every rank for bad arguments
+ * or a world that does not divide into blocks of N; 124 on every rank that still runs when the
+ * timeout has run out.
  */
 #include "probe/run.h"
 
@@ -101,9 +103,10 @@ static const char *parse(int argc, char **argv)
 	int option, count = 0, at = 1; /* the argument that is read */
 
 	opterr = 0; /* every rank would complain */
+	/* '-': what is no option comes as the value of an option 1, wherever it stands. */
 	while ((option = getopt_long(argc, argv, "-vt:", names, NULL)) != -1) {
 		switch (option) {
-		case 1: /* no option */
+		case 1:
 			if (count < 3)
 				numbers[count] = optarg;
 			count++;
@@ -129,8 +132,9 @@ static const char *parse(int argc, char **argv)
 		}
 		at = optind;
 	}
-	if (count != 3 || optind < argc)
+	if (count != 3 || optind < argc) /* after a -- */
 		return "SEC, USEC and N are needed, and nothing else";
+	/* Half of what fits, so that no difference overflows. */
 	if ((sec = number(numbers[0], INT64_MAX / 1000000000 / 2)) < 0)
 		return "SEC must be the seconds of the start, since 1970";
 	if ((usec = number(numbers[1], 999999)) < 0)
@@ -160,17 +164,17 @@ static int second_originator(int rank, int size, int n)
 
 /* The exchange, on the clock */
 
-/* The originator's part, as RANK: one byte to RESPONDER and one back. Returns the reply's stamp. */
-static int64_t ask(int rank, int responder)
+/* The originator's part, as RANK: one byte to rank TO and one back. Returns the reply's stamp. */
+static int64_t ask(int rank, int to)
 {
 	char byte = 0, echo;
 
-	if (responder == rank) { /* the only block */
-		MPI_Sendrecv(&byte, 1, MPI_BYTE, responder, 0, &echo, 1, MPI_BYTE, responder, 0,
-			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (to == rank) { /* the only block */
+		MPI_Sendrecv(&byte, 1, MPI_BYTE, to, 0, &echo, 1, MPI_BYTE, to, 0, MPI_COMM_WORLD,
+			     MPI_STATUS_IGNORE);
 	} else {
-		MPI_Send(&byte, 1, MPI_BYTE, responder, 0, MPI_COMM_WORLD);
-		MPI_Recv(&echo, 1, MPI_BYTE, responder, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Send(&byte, 1, MPI_BYTE, to, 0, MPI_COMM_WORLD);
+		MPI_Recv(&echo, 1, MPI_BYTE, to, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	return now();
 }
@@ -184,11 +188,12 @@ static void answer(int originator)
 	MPI_Send(&byte, 1, MPI_BYTE, originator, 0, MPI_COMM_WORLD);
 }
 
-/* This rank's part, on the clock. Returns the stamp of the reply, 0 on a responder. */
-static int64_t exchange(int rank, int size, int n)
+/* This rank's part, on the clock; it waits SINCE then. Returns the stamp of the reply, 0 on a
+ * responder. */
+static int64_t exchange(int rank, int size, int n, int64_t since)
 {
 	int to = responder(rank, size, n), second = second_originator(rank, size, n);
-	int64_t replied = 0, since = waiting.since;
+	int64_t replied = 0;
 
 	if (to >= 0) {
 		wait_for(REPLY, to, since);
@@ -260,13 +265,13 @@ static int print_result(const struct run *run)
 	char line[80];
 
 	format_time(line, sizeof line, run->time);
-	wait_for(AFTERWARDS, 0, waiting.since);
+	wait_for(AFTERWARDS, 0, waiting.since); /* a timeout from here on is after the result */
 	obey_timeout();
 	return fprintf(stderr, "%s\nSlowest rank: %d\n", line, run->slowest) < 0;
 }
 
-/* If this world is not to be measured, as WRONG, parse()'s answer, says or because it is not
- * DIVISIBLE by N, says why, once a job, and returns the exit status, otherwise 0. */
+/* 0 if this world can be measured, else the exit status, said once a job: MPI and launcher do not
+ * match, the arguments are WRONG (what parse() found), or N does not divide the world. */
 static int refuse(const char *wrong, int divisible)
 {
 	if (world.size == 1 && mismatched())
@@ -285,6 +290,7 @@ static int refuse(const char *wrong, int divisible)
 
 int main(int argc, char **argv)
 {
+	/* On the clock from here to the mark. */
 	static struct run run;
 	struct stamps mine = {.entered = now()};
 	int64_t boot = mine.entered - uptime(); /* when this node booted */
@@ -292,18 +298,17 @@ int main(int argc, char **argv)
 	const char *wrong = parse(argc, argv);
 	int printed = 0, divisible, status;
 
-	/* On the clock, since the start. */
 	wait_for(INITIALISED, 0, mine.entered);
 	if (!wrong && options.timeout)
 		arm_timeout(options.start, options.timeout);
 	MPI_Init(NULL, NULL);
-	waiting.since = mine.initialised = now();
+	mine.initialised = now();
 	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	divisible = !wrong && world.size % options.n == 0;
 	if (divisible)
-		mine.replied = exchange(world.rank, world.size, options.n);
-	/* Off the clock. */
+		mine.replied = exchange(world.rank, world.size, options.n, mine.initialised);
+	/* ---- Off the clock from here on ---- */
 
 	__asm__ volatile("" : : "r"(pad)); /* so that no linker drops it */
 	wait_for(REPORT, 0, now());

@@ -32,7 +32,8 @@ void collect(struct run *run, const struct stamps *mine, int64_t boot, int64_t r
 	wait_for(AFTERWARDS, 0, now());
 	if (world.rank == 0)
 		run->facts = allocate(run->size, sizeof facts);
-	/* Who waits here must not poll; MPI_Igather would connect all ranks to rank 0. */
+	/* Who waits here must not spin, so it waits asleep for a barrier first; MPI_Igather would
+	 * connect all ranks to rank 0. */
 	MPI_Ibarrier(MPI_COMM_WORLD, &request);
 	await(&request);
 	MPI_Gather(&facts, sizeof facts, MPI_BYTE, run->facts, sizeof facts, MPI_BYTE, 0,

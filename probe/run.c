@@ -1,5 +1,5 @@
 /*
- * run.c - the ground floor: the clock, messages, memory and waiting; it calls nobody
+ * run.c - the ground floor: the clock, error text, memory and waiting; it calls no other file
  *
  * On the clock are now(), uptime() and wait_for(). The rest is off it.
  */
@@ -103,8 +103,7 @@ void await(MPI_Request *request)
 	}
 }
 
-/* Leaves for the timeout what this rank waits for, SINCE when, and FROM which rank, if from one. On
- * the clock. */
+/* Notes for the timeout what this rank is about to wait for; returns at once. On the clock. */
 void wait_for(enum wait what, int from, int64_t since)
 {
 	waiting.from = from;

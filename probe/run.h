@@ -17,7 +17,7 @@
 
 #define NONE INT64_MIN /* a time that is not known, or that a rank has not */
 
-/* What a rank stamps; the timed part's MPI_Gather brings it to rank 0. */
+/* What the timed part's MPI_Gather brings to rank 0 */
 struct stamps {
 	int64_t start; /* the start, as this rank was told it */
 	int64_t entered; /* main entered */
@@ -60,7 +60,7 @@ struct run {
 	int64_t start;
 	int size, n; /* ranks, processes per node; size / n blocks */
 	struct stamps *stamps; /* of the ranks */
-	int *partner; /* of the ranks: an originator's responder, -1 on a responder */
+	int *partner; /* of the ranks: whom each originates towards; -1: it only answers */
 	int64_t time; /* the result */
 	int slowest; /* its rank */
 	/* From the second gather; NULL and 0 before it. */
@@ -71,7 +71,8 @@ struct run {
 	int worst_block; /* whose clock that is */
 };
 
-/* What time goes into. The rows of -v, and the columns of --csv and --ranks, are some of these. */
+/* What time goes into. The rows of -v, and the columns of --csv and --ranks, are some of these. The
+ * first three come in ticks; up to CLOCK_AHEAD they are steps of the path. The order counts. */
 enum phase {
 	DAEMON, /* the start ... the parent created */
 	SPAWN, /* ... this process created */
@@ -117,7 +118,7 @@ extern struct world {
 } world;
 
 /* What this rank waits for: set before each call that may wait, read when time runs out. Where
- * fences show, that takes one of the next two for INITIALISED. */
+ * fences are seen the handler turns INITIALISED into OWN_PART or OTHERS. */
 enum wait { INITIALISED, OWN_PART, OTHERS, REPLY, MESSAGE, REPORT, AFTERWARDS, CLOCK };
 extern volatile struct waiting {
 	enum wait what;
