@@ -327,7 +327,7 @@ int main(int argc, char **argv)
 		   MPI_COMM_WORLD);
 	if (world.rank == 0) {
 		find_result(&run);
-		printed = first_doubtful(&run) < 0;
+		printed = start_holds(&run);
 		if (printed) /* else the clocks are asked first */
 			status = print_result(&run);
 	}
@@ -339,7 +339,7 @@ int main(int argc, char **argv)
 		again = repeat(world.rank, run.size, run.n);
 	collect(&run, &mine, boot, again);
 	if (world.rank == 0) {
-		if (!printed && first_doubtful(&run) < 0)
+		if (!printed && start_holds(&run))
 			status = print_result(&run);
 		status = judge(&run, status, options.verbose, options.csv, options.ranks);
 	}

@@ -1,8 +1,9 @@
 /*
  * clocks.c - what the clocks of the nodes differ by, and whose is right (off the clock)
  *
- * The first ranks of the blocks form a binomial tree in which block i hangs below block
- * i & (i - 1): all are compared in as many rounds as the number of blocks has binary digits.
+ * The first ranks of the blocks form a binomial tree: below block i hang i + 1, i + 2, i + 4 ... as
+ * long as what is added is less than i's lowest bit, so that i's parent is i & (i - 1). All are
+ * compared in as many rounds as the number of blocks has binary digits.
  *
  * A time is right by the clock that stamped the start, where that is one of these. Which clock
  * is wrong is judged against the median, whoever is rank 0 and wherever the start was stamped.
@@ -31,8 +32,7 @@ static int64_t receive(int rank, int first)
  * for block 0, which has none. */
 struct clock compare_clocks(int block, int blocks, int n)
 {
-	/* A bound larger than any that is measured stands for none yet. It is so much below the
-	 * largest number that the sum along the tree, twice in the difference, still fits. */
+	/* The bound of none yet: / 256 so that its sum along the tree, twice in a difference, fits. */
 	struct clock best = {0, block ? INT64_MAX / 256 : 0};
 	int subtree = block ? block & -block : blocks;
 	int parent = (block & (block - 1)) * n;
@@ -58,37 +58,33 @@ struct clock compare_clocks(int block, int blocks, int n)
 	return best;
 }
 
-/* The clock of BLOCK. */
-static struct clock *clock_of(const struct run *run, int block)
+/* Each block's clock less block 0's goes to SUMS; in the facts it is less its parent's. */
+static void sum_clocks(const struct run *run, struct clock *sums)
 {
-	return &run->facts[block * run->n].clock;
-}
-
-/* Turns each block's clock, less its parent's, into one less block 0's. */
-static void sum_clocks(const struct run *run)
-{
+	sums[0] = run->facts[0].clock;
 	for (int i = 1; i < run->size / run->n; i++) {
-		clock_of(run, i)->offset += clock_of(run, i & (i - 1))->offset;
-		clock_of(run, i)->bound += clock_of(run, i & (i - 1))->bound;
+		sums[i] = run->facts[i * run->n].clock;
+		sums[i].offset += sums[i & (i - 1)].offset;
+		sums[i].bound += sums[i & (i - 1)].bound;
 	}
 }
 
-/* Clock A less clock B, of which both are less the same third. */
+/* Clock A less clock B, of which both are less the same third; 0 of the same. */
 static struct clock difference(const struct clock *a, const struct clock *b)
 {
-	return (struct clock){a->offset - b->offset, a->bound + b->bound};
+	return (struct clock){a->offset - b->offset, a == b ? 0 : a->bound + b->bound};
 }
 
-/* The block whose clock is the median, of an even number the lower one in the middle. */
-static int median_clock(const struct run *run)
+/* The block whose one of CLOCKS is the median, of an even number the lower one in the middle. */
+static int median_clock(const struct clock *clocks, int blocks)
 {
-	int blocks = run->size / run->n, block = 0;
 	int64_t *offsets = allocate(blocks, sizeof *offsets), median;
+	int block = 0;
 
 	for (int i = 0; i < blocks; i++)
-		offsets[i] = clock_of(run, i)->offset;
+		offsets[i] = clocks[i].offset;
 	median = select_ns(offsets, blocks, (blocks - 1) / 2);
-	while (clock_of(run, block)->offset != median)
+	while (clocks[block].offset != median)
 		block++;
 	free(offsets);
 	return block;
@@ -98,25 +94,19 @@ static int median_clock(const struct run *run)
  * the reference. */
 void settle_clocks(struct run *run)
 {
-	const struct clock same = {0, 0};
-	struct clock middle, reference;
-	int stamper = -1, median, base;
+	int blocks = run->size / run->n, median, reference;
+	struct clock *sums = allocate(blocks, sizeof *sums);
 
-	for (int rank = run->size - run->n; rank >= 0; rank -= run->n)
-		if (run->facts[rank].on_start_node)
-			stamper = rank / run->n;
-	sum_clocks(run);
-	median = median_clock(run);
-	run->start_clock_known = stamper >= 0;
-	base = run->start_clock_known ? stamper : median;
-	middle = *clock_of(run, median);
-	reference = *clock_of(run, base);
-	run->worst_block = median;
-	for (int i = 0; i < run->size / run->n; i++) {
-		struct clock *clock = clock_of(run, i);
-		struct clock skew = i == median ? same : difference(clock, &middle);
+	sum_clocks(run, sums);
+	median = reference = run->worst_block = median_clock(sums, blocks);
+	for (int i = blocks - 1; i >= 0; i--)
+		if (run->facts[i * run->n].on_start_node) {
+			run->start_clock_known = 1;
+			reference = i;
+		}
+	for (int i = 0; i < blocks; i++) {
+		struct clock skew = difference(sums + i, sums + median);
 
-		*clock = i == base ? same : difference(clock, &reference);
 		if (!run->start_clock_known && skew.offset + skew.bound > run->slack)
 			run->slack = skew.offset + skew.bound;
 		if (llabs(skew.offset) > llabs(run->skew.offset)) {
@@ -125,7 +115,8 @@ void settle_clocks(struct run *run)
 		}
 	}
 	for (int rank = 0; rank < run->size; rank++)
-		run->facts[rank].clock = *clock_of(run, rank / run->n);
+		run->facts[rank].clock = difference(sums + rank / run->n, sums + reference);
+	free(sums);
 }
 
 /* What the stamps of RANK are ahead of the reference; 0 while the clocks are not known. */
@@ -163,12 +154,18 @@ static int64_t too_early(const struct run *run, int rank)
 
 /* The first rank by which the start cannot be right: it was told another than rank 0, or began
  * before it; else the slowest, if the time as measured is negative. -1 if there is none. */
-int first_doubtful(const struct run *run)
+static int first_doubtful(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++)
 		if (run->stamps[rank].start != run->start || too_early(run, rank) > 0)
 			return rank;
 	return run->time < 0 ? run->slowest : -1;
+}
+
+/* Whether the start can be right, as far as the clocks are known. */
+int start_holds(const struct run *run)
+{
+	return first_doubtful(run) < 0;
 }
 
 /* Says so if the start cannot be right. Returns the exit status. */
@@ -183,17 +180,17 @@ int check_start(const struct run *run)
 		    "ranks 0 and %d were told different starts; expand SEC and USEC once, before "
 		    "the launcher starts the ranks",
 		    rank);
-	else if (too_early(run, rank) <= 0)
-		say("error",
-		    "the time would be %.6f s, as rank %d on %s had its reply before the start by "
-		    "its own clock; synchronise the clocks and run again",
-		    (double)run->time / 1e9, rank, run->facts[rank].host);
-	else
+	else if (too_early(run, rank) > 0)
 		say("error",
 		    "rank %d on %s began %.6f s before the start; check SEC USEC, and the clocks "
 		    "of %s and of the node that stamped the start",
 		    rank, run->facts[rank].host, (double)too_early(run, rank) / 1e9,
 		    run->facts[rank].host);
+	else
+		say("error",
+		    "the time would be %.6f s, as rank %d on %s had its reply before the start by "
+		    "its own clock; synchronise the clocks and run again",
+		    (double)run->time / 1e9, rank, run->facts[rank].host);
 	return 1;
 }
 

@@ -160,7 +160,7 @@ struct clock compare_clocks(int block, int blocks, int n);
 void settle_clocks(struct run *run);
 int64_t ahead(const struct run *run, int rank);
 int64_t corrected_time(const struct run *run);
-int first_doubtful(const struct run *run);
+int start_holds(const struct run *run);
 int check_start(const struct run *run);
 void check_clocks(const struct run *run);
 

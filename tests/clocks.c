@@ -8,7 +8,7 @@ int main(void)
 {
 	struct facts facts[64] = {{.repeat = 0}};
 	struct run run = {.facts = facts, .n = 1};
-	struct clock clock, clocks[64];
+	struct clock clock, clocks[64], sums[64];
 	int rank;
 
 	MPI_Init(NULL, NULL);
@@ -19,10 +19,10 @@ int main(void)
 		   MPI_COMM_WORLD);
 	for (int block = 0; block < run.size; block++)
 		facts[block].clock = clocks[block];
-	sum_clocks(&run);
+	sum_clocks(&run, sums);
 	for (int block = 0; rank == 0 && block < run.size; block++)
-		printf("%d %" PRId64 " %" PRId64 "\n", block, facts[block].clock.offset,
-		       facts[block].clock.bound);
+		printf("%d %" PRId64 " %" PRId64 "\n", block, sums[block].offset,
+		       sums[block].bound);
 	MPI_Finalize();
 	return 0;
 }

@@ -57,7 +57,8 @@ static void is_mismatch(const char *variables, int expected)
 }
 
 /* Blocks of N ranks, each rank on a kernel and of a name, a letter each, '-' for unknown:
- * split_block() or else shared_node(), by kernel for 'k' and by name for 'n', find the pair FIRST, SECOND. */
+ * split_block(), 't', or else shared_node(), by kernel, 'k', or by name, 'n', find the pair FIRST,
+ * SECOND. */
 static void is_misplaced(const char *kernels, const char *hosts, int n, char what, int first,
 			 int second)
 {
@@ -656,13 +657,13 @@ int main(void)
 
 	struct facts tree[8] = {{.repeat = 0}};
 	struct run forest = {.facts = tree, .size = 8, .n = 1};
+	struct clock sums[8];
 	for (int i = 0; i < 8; i++)
 		tree[i].clock = (struct clock){i ? 1 << 4 * i : 0, i};
-	sum_clocks(&forest);
-	ok(tree[7].clock.offset == 0x11010000 && tree[7].clock.bound == 7 + 6 + 4,
+	sum_clocks(&forest, sums);
+	ok(sums[7].offset == 0x11010000 && sums[7].bound == 7 + 6 + 4,
 	   "block 7's clock is the sum down the tree, 4, 6, 7, and so is the bound");
-	ok(tree[5].clock.offset == 0x110000 && tree[0].clock.offset == 0,
-	   "so is block 5's, and 0 is 0's");
+	ok(sums[5].offset == 0x110000 && sums[0].offset == 0, "so is block 5's, and 0 is 0's");
 
 	is_misplaced("aaabbbccc", "aaabbbccc", 3, '-', 0, 0);
 	is_misplaced("cba", "aaa", 1, '-', 0, 0);

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 	begun = seconds();
 	find_result(&run);
 	settle_clocks(&run);
-	if (first_doubtful(&run) >= 0 || check_places(&run) != 0)
+	if (!start_holds(&run) || check_places(&run) != 0)
 		return 1;
 	find_path(&run, &path);
 	find_outlier(&run, &path, &excess, &others);
