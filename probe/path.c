@@ -17,7 +17,7 @@ static int64_t rounded(int64_t ns)
 	return ns / 1000 - (ns % 1000 < 0);
 }
 
-/* A stamp of RANK as a point. An offset within its bound may be none: it counts as none. */
+/* A stamp of RANK as a point. An offset no larger than its bound counts as 0. */
 static int64_t point(const struct run *run, int rank, int64_t stamp)
 {
 	const struct clock *clock = &run->facts[rank].clock;
@@ -31,10 +31,7 @@ static struct step *go_back(struct path *path, enum phase phase, int rank, int64
 {
 	struct step *step = &path->step[--path->first];
 
-	if (from > path->at)
-		from = path->at;
-	if (from < 0)
-		from = 0;
+	from = clamp(from, path->at);
 	*step = (struct step){.phase = phase, .rank = rank, .us = path->at - from};
 	path->at = from;
 	return step;
@@ -92,7 +89,8 @@ static int waited(const struct run *run, int k, int rank, int last)
 static int to_main(const struct run *run, struct path *path, int rank)
 {
 	int64_t here = run->stamps[rank].initialised; /* by RANK's clock */
-	int fences = FENCES, before = 0, last;
+	int fences = FENCES; /* that all ranks have entered */
+	int before = 0, last;
 	struct step *setup;
 
 	for (int i = 0; i < run->size; i++)
@@ -105,13 +103,13 @@ static int to_main(const struct run *run, struct path *path, int rank)
 		return rank;
 	}
 	for (int k = fences - 1; k >= 0; k--) {
-		if (stay(run, k, rank).left > here)
+		if (stay(run, k, rank).left > here) /* left later than the path is at */
 			continue;
 		last = last_in(run, k);
 		if (!waited(run, k, rank, last))
 			continue;
 		setup = go_back(path, SETUP, rank, point(run, rank, stay(run, k, rank).left));
-		setup->after = k + 1;
+		setup->after = k + 1; /* after and before count from 1 */
 		setup->before = before;
 		here = stay(run, k, last).entered;
 		go_back(path, FENCE_WAIT, last, point(run, last, here));
@@ -120,12 +118,6 @@ static int to_main(const struct run *run, struct path *path, int rank)
 	}
 	go_back(path, SETUP, rank, point(run, rank, run->stamps[rank].entered))->before = before;
 	return rank;
-}
-
-/* PHASE of RANK, in ns; NONE if not known. */
-static int64_t phase_duration(const struct run *run, enum phase phase, int rank)
-{
-	return duration(run, &(struct step){.phase = phase}, rank);
 }
 
 /* Whether Open MPI's daemons or mpirun itself created RANK's process. */
@@ -139,41 +131,45 @@ static int from_mpirun(const struct run *run, int rank)
 	return strstr(" orted prted mpirun mpiexec orterun prterun ", word) != NULL;
 }
 
-/* The rank whose daemon RANK's process waited for: its own. But mpirun has processes created when
- * its last daemon has come, if none was created before that. */
+/* The rank whose daemon RANK's process had to wait for. mpirun launches when its last daemon has
+ * reported: that one's, unless a process was created earlier. Other launchers' daemons do not wait
+ * for each other: RANK's own. */
 static int awaited(const struct run *run, int rank)
 {
+	int64_t reported = find_beginning(run, rank).parent, created = INT64_MAX;
 	int last = rank;
 
 	if (!from_mpirun(run, rank))
 		return rank;
-	for (int i = 0; i < run->size; i++)
-		if (phase_duration(run, DAEMON, i) > phase_duration(run, DAEMON, last) &&
-		    from_mpirun(run, i))
-			last = i;
 	for (int i = 0; i < run->size; i++) {
-		int64_t daemon = phase_duration(run, DAEMON, i),
-			spawn = phase_duration(run, SPAWN, i);
+		struct beginning other = find_beginning(run, i);
 
-		if (spawn != NONE &&
-		    (daemon == NONE ? 0 : daemon) + spawn < phase_duration(run, DAEMON, last))
-			return rank;
+		if (other.created != NONE && other.created < created)
+			created = other.created;
+		if (other.parent > reported && from_mpirun(run, i)) {
+			reported = other.parent;
+			last = i;
+		}
 	}
-	return last;
+	return created < reported ? rank : last;
+}
+
+/* NS after the start, by RANK's clock, as a point; 0 for NONE. */
+static int64_t point_after(const struct run *run, int rank, int64_t ns)
+{
+	return ns == NONE ? 0 : point(run, rank, run->start + ahead(run, rank) + ns);
 }
 
 /* From RANK's main to the start. */
 static void to_start(const struct run *run, struct path *path, int rank)
 {
-	int64_t created = run->stamps[rank].entered - phase_duration(run, LOAD, rank);
-	int known = phase_duration(run, SPAWN, rank) != NONE, last = awaited(run, rank);
-	int64_t daemon = phase_duration(run, DAEMON, last), came = 0;
+	int last = awaited(run, rank);
+	int64_t daemon = find_beginning(run, last).parent;
+	int64_t created = find_beginning(run, rank).created;
 
-	if (daemon != NONE)
-		came = point(run, last, run->start + ahead(run, last) + daemon);
-	go_back(path, LOAD, rank, known ? point(run, rank, created) : 0);
-	if (known)
-		go_back(path, SPAWN, rank, came);
+	go_back(path, LOAD, rank, point_after(run, rank, created));
+	if (created != NONE)
+		go_back(path, SPAWN, rank, point_after(run, last, daemon));
 	if (daemon != NONE)
 		go_back(path, DAEMON, last, 0);
 }
@@ -199,13 +195,12 @@ void find_path(const struct run *run, struct path *path)
 /* The step of the path that is furthest above what the fastest quarter of all ranks took; of few
  * exchanges, what they took when repeated. *EXCESS is by how much, in ns: at least a tenth of the
  * time, and 20 ms where the kernel counts in ticks of 10; else there is none: NULL. *OTHERS is how
- * many more ranks of its block share half of it. A fence is no rank's. */
+ * many more ranks of its block share half of it. */
 const struct step *find_outlier(const struct run *run, const struct path *path, int64_t *excess,
 				int *others)
 {
 	const struct step *most = NULL, repeat = {.phase = REPEAT};
 	int64_t usual = 0;
-	int first;
 
 	*excess = *others = 0;
 	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
@@ -214,13 +209,16 @@ const struct step *find_outlier(const struct run *run, const struct path *path, 
 		int64_t least = run->time / 10;
 		struct summary all;
 
+		if (step->phase == INIT) /* no rank's */
+			continue;
 		if (step->phase <= LOAD && least < 20000000)
 			least = 20000000;
-		/* The step may hold what is not the rank's own: a stay in a fence that was no
-		 * barrier. Of the steps that are no rank's there is none of its own. */
+		/* The rank itself may have taken less than the step: a setup of the path may span a
+		 * fence that did not hold it. Of FENCE_WAIT and CLOCK_AHEAD the value is NONE,
+		 * below any limit. */
 		if (own < took)
 			took = own;
-		if (step->phase == INIT || took < least || took <= *excess)
+		if (took < least || took <= *excess)
 			continue;
 		all = summarise(run, step);
 		if (step->phase == WIREUP && all.count < 4)
@@ -234,8 +232,7 @@ const struct step *find_outlier(const struct run *run, const struct path *path, 
 	}
 	if (!most)
 		return NULL;
-	first = most->rank / run->n * run->n;
-	for (int rank = first; rank < first + run->n; rank++)
+	for (int rank = most->rank / run->n * run->n; rank / run->n == most->rank / run->n; rank++)
 		if (rank != most->rank && duration(run, most, rank) >= usual + *excess / 2)
 			(*others)++;
 	return most;

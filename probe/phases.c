@@ -4,29 +4,30 @@
 #include "run.h"
 
 /* MPI_Init's own work on RANK, from STEP's fence `after` to its fence `before`, less the time in
- * fences between them. NONE where no fence is seen. */
+ * fences between them. NONE where no fence is seen. Fences may overlap (non-blocking ones): COVERED
+ * is the end of what they cover so far. */
 static int64_t own_work(const struct run *run, const struct step *step, int rank)
 {
 	const struct facts *facts = run->facts + rank;
-	int64_t at = run->stamps[rank].entered, end = run->stamps[rank].initialised, work = 0;
+	int64_t covered = run->stamps[rank].entered, end = run->stamps[rank].initialised, work = 0;
 
 	if (facts->fence_count == 0)
 		return NONE;
 	if (step->after > 0)
-		at = facts->fences[step->after - 1].left;
+		covered = facts->fences[step->after - 1].left;
 	if (step->before > 0)
 		end = facts->fences[step->before - 1].entered;
 	for (int i = step->after; i < (step->before ? step->before - 1 : facts->fence_count); i++) {
-		if (facts->fences[i].entered > at)
-			work += facts->fences[i].entered - at;
-		if (facts->fences[i].left > at)
-			at = facts->fences[i].left;
+		if (facts->fences[i].entered > covered)
+			work += facts->fences[i].entered - covered;
+		if (facts->fences[i].left > covered)
+			covered = facts->fences[i].left;
 	}
-	return end > at ? work + end - at : work;
+	return end > covered ? work + end - covered : work;
 }
 
-/* When RANK was ready, by its own clock, for the exchange that ASKER originates: the first block,
- * which answers the last of an odd number, has an exchange of its own first. */
+/* When RANK was ready, by its own clock, for ASKER's message. A responder that has a partner of its
+ * own gets its own reply first. */
 int64_t ready(const struct run *run, int rank, int asker)
 {
 	if (rank != asker && run->partner[rank] >= 0)
@@ -39,39 +40,48 @@ static int64_t latest(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* How RANK began. The kernel counts in ticks, and clocks have bounds: main was not entered before
+ * the start, nor a process created before the start, after main or after its child. A parent from
+ * before the start was not created for this run. */
+struct beginning find_beginning(const struct run *run, int rank)
+{
+	const struct facts *facts = run->facts + rank;
+	int64_t start = run->start + ahead(run, rank); /* by RANK's clock */
+	int64_t entered = latest(run->stamps[rank].entered - start, 0);
+	struct beginning beginning = {NONE, NONE, entered};
+
+	if (facts->created == NONE)
+		return beginning;
+	beginning.created = clamp(facts->created - start, entered);
+	if (facts->parent_created >= start)
+		beginning.parent = clamp(facts->parent_created - start, beginning.created);
+	return beginning;
+}
+
 /* What STEP, a phase or a part of setup, takes on RANK, by the reference clock; COMPLETED as
  * measured. NONE if that is not known, and of the exchange on a responder. */
 int64_t duration(const struct run *run, const struct step *step, int rank)
 {
 	const struct stamps *mine = run->stamps + rank;
-	const struct facts *facts = run->facts + rank;
-	int64_t start = run->start + ahead(run, rank); /* by RANK's clock, as all here */
-	int64_t created = facts->created, parent = facts->parent_created, other;
+	struct beginning beginning = find_beginning(run, rank);
+	int64_t other;
 	int peer = run->partner[rank];
 
-	/* The kernel counts in ticks: a process was not created before the start, nor after main,
-	 * nor after its child. A parent from before the start was not created for this run. */
-	if (created != NONE)
-		created = latest(created, start);
-	if (created > mine->entered)
-		created = mine->entered;
-	if (parent > created)
-		parent = created;
-	if (parent < start)
-		parent = NONE;
 	switch (step->phase) {
 	case DAEMON:
-		return parent == NONE ? NONE : parent - start;
+		return beginning.parent;
 	case SPAWN:
-		return created == NONE ? NONE : created - latest(parent, start);
+		if (beginning.created == NONE)
+			return NONE;
+		return beginning.created - latest(beginning.parent, 0);
 	case LOAD:
-		return mine->entered - (created == NONE ? start : created);
+		return beginning.entered - latest(beginning.created, 0);
 	case SETUP:
 		return own_work(run, step, rank);
 	case INIT:
 		return mine->initialised - mine->entered;
 	case REPEAT:
-		return facts->repeat;
+		return run->facts[rank].repeat;
 	case COMPLETED:
 		return peer < 0 ? NONE : mine->replied - run->start;
 	case WIREUP:
@@ -101,12 +111,9 @@ struct summary summarise(const struct run *run, const struct step *step)
 		}
 	}
 	if (summary.count > 0) {
-		int middle = (summary.count - 1) / 2, next = summary.count / 2;
-
 		summary.min = select_ns(values, summary.count, 0);
 		summary.quarter = select_ns(values, summary.count, (summary.count - 1) / 4);
-		summary.median = select_ns(values, summary.count, middle);
-		summary.median += (select_ns(values, summary.count, next) - summary.median) / 2;
+		summary.median = select_ns(values, summary.count, (summary.count - 1) / 2);
 	}
 	free(values);
 	return summary;

@@ -97,6 +97,11 @@ struct step {
 };
 enum { STEPS = 2 * FENCES + 7 }; /* with one more setup than fences, two wireups, clock, 3 others */
 
+/* How a rank began, in ns after the start by the reference clock; NONE if not known. */
+struct beginning {
+	int64_t parent, created, entered; /* its parent and process created, main entered */
+};
+
 /* The critical path: step[first] ... step[STEPS - 1], in the order of time. */
 struct path {
 	int first;
@@ -144,6 +149,7 @@ const struct step *find_outlier(const struct run *run, const struct path *path, 
 				int *others);
 
 /* phases.c: where the time of every rank went */
+struct beginning find_beginning(const struct run *run, int rank);
 int64_t ready(const struct run *run, int rank, int asker);
 int64_t duration(const struct run *run, const struct step *step, int rank);
 struct summary summarise(const struct run *run, const struct step *step);
@@ -183,6 +189,7 @@ int64_t now(void);
 int64_t uptime(void);
 void say(const char *kind, const char *format, ...);
 void *allocate(int count, size_t size);
+int64_t clamp(int64_t value, int64_t max);
 int64_t select_ns(int64_t *values, int count, int k);
 void await(MPI_Request *request);
 void wait_for(enum wait what, int from, int64_t since);

@@ -632,6 +632,25 @@ int main(void)
 		"setup 6 0, wireup 4 0, clock 4 390; -",
 		"its reply is before the start");
 
+	/* A main before the start, within the clocks' bound. */
+	make_up(&made);
+	find_result(&made);
+	made.stamps[5].entered = s - bound / 2;
+	ok(duration(&made, &(struct step){.phase = DAEMON}, 5) == 0 &&
+		   duration(&made, &(struct step){.phase = SPAWN}, 5) == 0 &&
+		   duration(&made, &(struct step){.phase = LOAD}, 5) == 0,
+	   "a main before the start takes the process's creation with it");
+	made.facts[5].created = made.facts[5].parent_created = NONE;
+	ok(duration(&made, &(struct step){.phase = LOAD}, 5) == 0, "also where that is not known");
+
+	/* Of 4 originators' times the lower one in the middle. */
+	for (int i = 0; i < 2; i++) {
+		made.stamps[i].replied += (i + 1) * ms;
+		made.stamps[i + 4].replied += (i + 5) * ms;
+	}
+	struct summary times = summarise(&made, &(struct step){.phase = COMPLETED});
+	is_summary(&times, 91 * ms, 92 * ms, 96 * ms, 5);
+
 	/* More than one rank of the node. */
 	make_up(&made);
 	made.n = 4;
