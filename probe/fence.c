@@ -102,8 +102,8 @@ static struct callback {
 static _Thread_local int depth;
 
 /* A fence begins, of all ranks if ALL. Returns its number, -1 if it is not kept. Each needs its
- * leave(). */
-static int enter(int all)
+ * leave_fence(). */
+static int enter_fence(int all)
 {
 	int i;
 
@@ -116,8 +116,8 @@ static int enter(int all)
 	return i;
 }
 
-/* The call that enter() returned I for has returned; with ENDED so has its fence. */
-static void leave(int i, int ended)
+/* The call that enter_fence() returned I for has returned; with ENDED so has its fence. */
+static void leave_fence(int i, int ended)
 {
 	depth--;
 	if (i >= 0 && ended)
@@ -183,16 +183,15 @@ static void find(void *own, const char *name, void *caller)
 /* The types are those of PMIx 2 to 5, PMI-2 and PMI-1 as the machine passes them. */
 #define EXPORTED __attribute__((visibility("default")))
 #define FENCE_OF(name, parameters, arguments, all)                                                 \
-	EXPORTED int name parameters;                                                              \
-	int name parameters                                                                        \
+	EXPORTED int name parameters                                                               \
 	{                                                                                          \
 		static int(*own) parameters;                                                       \
-		int fence = enter(all), result = -1;                                               \
+		int fence = enter_fence(all), result = -1;                                         \
                                                                                                    \
 		find(&own, #name, __builtin_return_address(0));                                    \
 		if (own)                                                                           \
 			result = own arguments;                                                    \
-		leave(fence, 1);                                                                   \
+		leave_fence(fence, 1);                                                             \
 		return result;                                                                     \
 	}
 FENCE_OF(PMIx_Fence, (const void *procs, size_t count, const void *info, size_t infos),
@@ -204,12 +203,10 @@ FENCE_OF(PMI_Barrier, (void), (), 1)
  * comes. */
 typedef void callback_fn(int status, void *data);
 EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,
-			   callback_fn *done, void *data);
-int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,
-		  callback_fn *done, void *data)
+			   callback_fn *done, void *data)
 {
 	static int (*own)(const void *, size_t, const void *, size_t, callback_fn *, void *);
-	int fence = enter(done && of_all(procs, count)), result = -1;
+	int fence = enter_fence(done && of_all(procs, count)), result = -1;
 
 	find(&own, "PMIx_Fence_nb", __builtin_return_address(0));
 	if (fence >= 0) {
@@ -219,7 +216,7 @@ int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t info
 	}
 	if (own)
 		result = own(procs, count, info, infos, done, data);
-	leave(fence, result != 0);
+	leave_fence(fence, result != 0);
 	return result;
 }
 #endif

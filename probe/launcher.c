@@ -45,7 +45,7 @@ int launched_rank(void)
 }
 
 /* How many of names count: not srun's, where they are an outer job's and disagree with PMI's. */
-static int current(void)
+static int trusted_names(void)
 {
 	int pmix = variable("PMIX_RANK"), pmi = variable("PMI_RANK"),
 	    srun = variable("SLURM_PROCID");
@@ -59,20 +59,20 @@ static struct claim {
 	int size, rank;
 } find_claim(void)
 {
-	for (int i = 0; i < current(); i++)
+	for (int i = 0; i < trusted_names(); i++)
 		if (variable(names[i][SIZE]) > 1)
 			return (struct claim){variable(names[i][SIZE]), variable(names[i][RANK])};
-	for (int i = 0; i < current(); i++)
+	for (int i = 0; i < trusted_names(); i++)
 		if (variable(names[i][RANK]) > 0)
 			return (struct claim){-1, variable(names[i][RANK])};
 	return (struct claim){-1, -1};
 }
 
-/* In a world of one: whether the launcher started more. Its rank 0 says so; where only ranks are
- * known that one cannot know, and rank 1 does. */
+/* In a world of one: whether the launcher started more. One rank says so. */
 int mismatched(void)
 {
 	struct claim claim = find_claim();
+	int speaker = claim.size < 0; /* 1 where no size is known: rank 0 cannot know */
 	char several[16] = "several";
 
 	if (variable("OMPI_COMM_WORLD_SIZE") == 1 || variable("PMI_SIZE") == 1 ||
@@ -84,7 +84,7 @@ int mismatched(void)
 		snprintf(several, sizeof several, "%d", claim.size);
 	if (claim.rank < 0) /* the size may be another launcher's */
 		claim.rank = launched_rank();
-	if (claim.rank <= (claim.size < 0))
+	if (claim.rank <= speaker)
 		say("error",
 		    "the launcher started %s processes but MPI sees 1: launcher and executable "
 		    "belong to different MPI libraries; use the mpirun of the MPI that built "

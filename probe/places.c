@@ -62,7 +62,8 @@ static int compare_names(const void *a, const void *b)
 	return compare_kernels(a, b);
 }
 
-/* Whether A and B are on one kernel, or with BY_NAME of one name and not on two known kernels. */
+/* Whether A and B are on one kernel, or with BY_NAME of one name and not on two known kernels. A is
+ * before B in the order: an unknown kernel comes first. */
 static int together(const struct facts *a, const struct facts *b, int by_name)
 {
 	if (!by_name)

@@ -2,10 +2,9 @@
  * timeout.c - when time runs out: who waits for what
  *
  * A handler of SIGALRM, which only reads what this rank waits for. The useful line must not
- * drown. In MPI_Init, where its fences show, one rank of each node that is at work speaks, and
- * half a second later one that waits for others; where they do not show, one rank of each node. In
- * the exchange, and when clocks are compared, those that wait for another rank speak; besides, rank
- * 0 and the last rank.
+ * drown. In MPI_Init on each node one rank that is in its own part speaks, and half a second later
+ * one that waits in a fence; where fences are not seen, one rank a node. In the exchange, and when
+ * clocks are compared, those that wait for another rank speak; besides, rank 0 and the last rank.
  *
  * On the clock, with -t, is arming it. The rest runs when there will be no result.
  */
@@ -14,18 +13,20 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static int64_t job_start; /* the start */
+static int64_t job_start;
 static int limit; /* s after it */
-static volatile int expired;
+static atomic_int expired; /* the handler may run in another thread */
 
 /* Whether this is the first process of the job on this node to come here with WHAT. The first binds
- * an abstract Unix socket, named after the start and WHAT; for the others the name is taken. */
+ * an abstract Unix socket, named after the start and WHAT; for the others the name is taken. Who
+ * cannot tell speaks. */
 static int first_on_node(enum wait what)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -105,6 +106,7 @@ static void time_out(int number)
  * rank is the one that the launcher says. On the clock. */
 void arm_timeout(int64_t start, int seconds)
 {
+	/* SA_NODEFER: leave() may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	int64_t left = (start - now()) / 1000 + (int64_t)seconds * 1000000; /* us */
 	struct itimerval timer = {{0, 0}, {0, 1}};
