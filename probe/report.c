@@ -16,9 +16,10 @@ static const struct step columns[] = {{.phase = DAEMON}, {.phase = SPAWN},    {.
 				      {.phase = REPEAT}, {.phase = COMPLETED}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
+/* NS in ms for three decimals, never -0.000. */
 static double ms(int64_t ns)
 {
-	return (double)ns / 1e6;
+	return ns < 0 && ns > -500 ? 0 : (double)ns / 1e6;
 }
 
 /* Prints a step's rank and its node; of an exchange with its partner. */
@@ -68,14 +69,14 @@ static void print_table(const struct run *run)
 	for (int i = 0; i < COLUMNS; i++) {
 		struct summary c = summarise(run, &columns[i]);
 
-		fprintf(stderr, "%s", names[columns[i].phase]);
-		if (c.count > 0) {
-			fprintf(stderr, "%*.3f %11.3f %11.3f  ",
-				24 - (int)strlen(names[columns[i].phase]), ms(c.min), ms(c.median),
-				ms(c.max));
-			print_rank(run, columns[i].phase, c.slowest);
+		if (c.count == 0) {
+			fprintf(stderr, "%s\n", names[columns[i].phase]);
+			continue;
 		}
-		fprintf(stderr, "\n");
+		fprintf(stderr, "%-12s %11.3f %11.3f %11.3f  ", names[columns[i].phase], ms(c.min),
+			ms(c.median), ms(c.max));
+		print_rank(run, columns[i].phase, c.slowest);
+		fputc('\n', stderr);
 	}
 }
 
@@ -137,12 +138,12 @@ static int close_file(FILE *file, const char *name)
 	return failed;
 }
 
-/* Writes a cell, empty for NONE. */
+/* Writes a cell of a time in ms, empty for NONE. */
 static void put_ms(FILE *file, int64_t ns)
 {
 	fputc(',', file);
 	if (ns != NONE)
-		fprintf(file, "%.6f", ms(ns));
+		fprintf(file, "%.6f", (double)ns / 1e6);
 }
 
 /* Writes the cells of the critical path: what all steps of each phase took. Where no fence is seen
@@ -180,17 +181,19 @@ int write_csv(const struct run *run, const struct path *path, int valid, const c
 			"daemon_ms,spawn_ms,load_ms,setup_ms,fence_ms,wireup_ms,clock_ms,"
 			"init_max_ms,repeat_max_ms,skew_max_ms,skew_host,skew_bound_ms,valid\n");
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
-	fprintf(file, "%s.%06dZ,%d,%d,%d,%.6f,", started, (int)(run->start / 1000 % 1000000),
-		run->size / run->n, run->n, run->size, ms(run->time));
-	if (run->start_clock_known)
-		fprintf(file, "%.6f", ms(corrected_time(run)));
+	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start / 1000 % 1000000),
+		run->size / run->n, run->n, run->size);
+	put_ms(file, run->time);
+	put_ms(file, run->start_clock_known ? corrected_time(run) : NONE);
 	fprintf(file, ",%d,%s", run->slowest, run->facts[run->slowest].host);
 	put_path(file, path);
 	put_ms(file, summarise(run, &(struct step){.phase = INIT}).max);
 	put_ms(file, summarise(run, &(struct step){.phase = REPEAT}).max);
-	fprintf(file, ",%.6f,", ms(llabs(run->skew.offset)));
+	put_ms(file, llabs(run->skew.offset));
+	fputc(',', file);
 	print_worst_host(file, run, " ");
-	fprintf(file, ",%.6f,%d\n", ms(run->skew.bound), valid);
+	put_ms(file, run->skew.bound);
+	fprintf(file, ",%d\n", valid);
 	return close_file(file, name);
 }
 
@@ -209,7 +212,8 @@ int write_ranks(const struct run *run, const char *name)
 		fprintf(file, "%d,%d,%s", rank, rank / run->n + 1, run->facts[rank].host);
 		for (int i = 0; i < COLUMNS; i++)
 			put_ms(file, duration(run, &columns[i], rank));
-		fprintf(file, ",%.6f\n", ms(ahead(run, rank)));
+		put_ms(file, ahead(run, rank));
+		fputc('\n', file);
 	}
 	return close_file(file, name);
 }

@@ -651,6 +651,22 @@ int main(void)
 	struct summary times = summarise(&made, &(struct step){.phase = COMPLETED});
 	is_summary(&times, 91 * ms, 92 * ms, 96 * ms, 5);
 
+	/* What -v prints of a skew that rounds to 0. */
+	FILE *terminal = stderr;
+	size_t length;
+	char *text;
+	struct path path;
+	make_up(&made);
+	find_result(&made);
+	find_path(&made, &path);
+	made.skew = (struct clock){-499, 0};
+	stderr = open_memstream(&text, &length);
+	print_details(&made, &path);
+	fclose(stderr);
+	stderr = terminal;
+	ok(strstr(text, "clock skew: 0.000 ms") != NULL, "0 has no sign");
+	free(text);
+
 	/* More than one rank of the node. */
 	make_up(&made);
 	made.n = 4;
