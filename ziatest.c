@@ -21,7 +21,7 @@
  *   - The exit status is the launcher's own; 1 if there is nothing to launch, 2 for
  *     a usage error.
  *
- * Requires POSIX and, to find a ziaprobe installed beside it, Linux's /proc.
+ * Requires Linux.
  */
 #define _GNU_SOURCE /* getopt_long */
 
@@ -189,27 +189,22 @@ static void put_word(FILE *out, const char *word)
 	putc('\'', out);
 }
 
-/* The path of the program NAME, itself a path or in a directory of PATH; NULL where there is none.
- * It is looked for before the stamp: each miss may be a look-up on a shared file system. Static
- * storage. */
+/* The path of the program NAME, itself a path or in a directory of PATH, where an empty entry is the
+ * current directory; NULL where there is none. It is looked for before the stamp: each miss may be
+ * a look-up on a shared file system. Static storage. */
 static char *find_program(const char *name)
 {
 	static char path[PATH_MAX];
-	const char *dir = getenv("PATH"), *end;
+	const char *dir = strchr(name, '/') ? "" : getenv("PATH");
+	int end, length;
 
-	if (strchr(name, '/') || !dir)
-		dir = "";
-	for (;; dir = end + 1) {
-		int length;
-
-		end = dir + strcspn(dir, ":");
-		length = snprintf(path, sizeof path, "%.*s%s%s", (int)(end - dir), dir,
-				  end > dir ? "/" : "", name);
+	for (; dir; dir = dir[end] ? dir + end + 1 : NULL) {
+		end = (int)strcspn(dir, ":");
+		length = snprintf(path, sizeof path, "%.*s%s%s", end, dir, end ? "/" : "", name);
 		if (length < (int)sizeof path && runnable(path))
 			return path;
-		if (!*end)
-			return NULL;
 	}
+	return NULL;
 }
 
 /* The argv for an exec of LAUNCHER, found as a shell finds its words, with WORDS, COUNT and a
@@ -242,7 +237,7 @@ int main(int argc, char **argv)
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
-	/* Static, since what they hold is kept until the exec, or the exit: no leak. */
+	/* Static: reachable at exit, so no leak to a leak checker. */
 	static FILE *out;
 	static char *line, **words, **command, *program;
 	static char n[16], sec[24], usec[24], timeout[16];
@@ -251,8 +246,8 @@ int main(int argc, char **argv)
 	struct timespec start;
 	int option, launcher_begins, verbose = 0, at = 1; /* the argument that is read */
 
-	/* What follows the launcher: N, the probe, SEC, USEC, N and the options passed on,
-	 * --verbose once and two words of an argument at most. */
+	/* What follows the launcher: N, probe, SEC, USEC, N; then at most two words for each
+	 * argument, and --verbose once (argv[0]'s two are its room). */
 	words = calloc(count + 2 * (size_t)argc, sizeof *words);
 	out = open_memstream(&line, &length);
 	if (!words || !out)
@@ -310,7 +305,7 @@ int main(int argc, char **argv)
 	words[2] = sec;
 	words[3] = usec;
 	if (put_launcher(out, launcher, n) > 0)
-		first = 1; /* N has its place */
+		first = 1; /* {} took N: words[0] is left out */
 	if (fflush(out) != 0)
 		fail(1, "cannot build the command line:");
 	name_node();

@@ -117,6 +117,15 @@ touch "$tmp/plain"
 run ziatest 1 "$tmp/plain"
 is 'a launcher that cannot be executed: 126' "$status" 126
 
+# Where there is no PATH the shell decides; an empty entry of it is the current directory.
+printf '#!/bin/sh\necho run\n' >here
+chmod +x here
+run env -u PATH "$bin/ziatest" 1 here
+is 'without PATH the current directory is not searched' "$out/$status" /127
+run env PATH=/no/such: "$bin/ziatest" 1 here
+is 'an empty entry is the current directory' "$out/$status" run/0
+rm here
+
 # The search in PATH lies before the stamp: what searches after it fails here.
 cat >"$tmp/search.c" <<'END'
 #include <fcntl.h>
