@@ -188,8 +188,7 @@ static void answer(int originator)
 	MPI_Send(&byte, 1, MPI_BYTE, originator, 0, MPI_COMM_WORLD);
 }
 
-/* This rank's part, on the clock; it waits SINCE then. Returns the stamp of the reply, 0 on a
- * responder. */
+/* This rank's part, waiting SINCE then. Returns the stamp of the reply, 0 on a responder. */
 static int64_t exchange(int rank, int size, int n, int64_t since)
 {
 	int to = responder(rank, size, n), second = second_originator(rank, size, n);

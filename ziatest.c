@@ -7,19 +7,17 @@
  * ziaprobe on every node. ziaprobe is told the stamp and reports the time.
  *
  * What it keeps to:
- *   - Everything that can be checked is checked before the stamp. Between the
- *     stamp and the launcher's first instruction lie formatting the command
- *     line, printing it on stderr and the exec: no child, no wait, no shell, no
- *     search in PATH.
- *   - The launcher has the process id that ziatest had, and gets its signals.
- *     Only a launcher that is more than words (a list, an assignment, a builtin,
- *     anything with a $) or cannot be run goes to /bin/sh.
- *   - The stamp is the realtime clock: the start and the ends are read on
- *     different nodes, whose clocks are taken to agree.
- *   - The environment names the stamping node, in ZIATEST_NODE, and says whether
- *     its kernel vouches for its clock, in ZIATEST_SYNC.
- *   - The exit status is the launcher's own; 1 if there is nothing to launch, 2 for
- *     a usage error.
+ *   - Everything that can be checked is checked before the stamp. Between the stamp and the
+ *     launcher's first instruction lie formatting the command line, printing it on stderr and the
+ *     exec: no child, no wait, no shell, no search in PATH.
+ *   - The launcher has the process id that ziatest had, and gets its signals. Only a launcher that
+ *     is more than words (a list, an assignment, a builtin, anything with a $) or cannot be run
+ *     goes to /bin/sh.
+ *   - The stamp is the realtime clock: the start and the ends are read on different nodes, whose
+ *     clocks are taken to agree.
+ *   - The environment names the stamping node, in ZIATEST_NODE, and says whether its kernel vouches
+ *     for its clock, in ZIATEST_SYNC.
+ *   - The exit status is the launcher's own; 1 if there is nothing to launch, 2 for a usage error.
  *
  * Requires Linux.
  */
@@ -189,9 +187,9 @@ static void put_word(FILE *out, const char *word)
 	putc('\'', out);
 }
 
-/* The path of the program NAME, itself a path or in a directory of PATH, where an empty entry is the
- * current directory; NULL where there is none. It is looked for before the stamp: each miss may be
- * a look-up on a shared file system. Static storage. */
+/* The path of the program NAME, itself a path or in a directory of PATH, of which an empty entry is
+ * the current one; NULL where there is none. It is looked for before the stamp: each miss may be a
+ * look-up on a shared file system. Static storage. */
 static char *find_program(const char *name)
 {
 	static char path[PATH_MAX];

@@ -31,7 +31,7 @@ static struct step *go_back(struct path *path, enum phase phase, int rank, int64
 {
 	struct step *step = &path->step[--path->first];
 
-	from = clamp(from, path->at);
+	from = MAX(0, MIN(from, path->at));
 	*step = (struct step){.phase = phase, .rank = rank, .us = path->at - from};
 	path->at = from;
 	return step;
@@ -44,7 +44,7 @@ static int to_ready(const struct run *run, struct path *path, int rank)
 	int64_t own = point(run, rank, ready(run, rank, rank));
 	int64_t other = point(run, peer, ready(run, peer, rank));
 
-	go_back(path, WIREUP, rank, other > own ? other : own);
+	go_back(path, WIREUP, rank, MAX(own, other));
 	return other > own ? peer : rank;
 }
 
@@ -182,7 +182,7 @@ void find_path(const struct run *run, struct path *path)
 
 	path->us = rounded(run->time);
 	path->first = STEPS;
-	path->at = replied > 0 ? replied : 0;
+	path->at = MAX(replied, 0);
 	if (path->at != path->us)
 		path->step[--path->first] =
 			(struct step){CLOCK_AHEAD, rank, path->us - path->at, 0, 0};

@@ -35,11 +35,6 @@ int64_t ready(const struct run *run, int rank, int asker)
 	return run->stamps[rank].initialised;
 }
 
-static int64_t latest(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* How RANK began. The kernel counts in ticks, and clocks have bounds: main was not entered before
  * the start, nor a process created before the start, after main or after its child. A parent from
  * before the start was not created for this run. */
@@ -47,15 +42,14 @@ struct beginning find_beginning(const struct run *run, int rank)
 {
 	const struct facts *facts = run->facts + rank;
 	int64_t start = run->start + ahead(run, rank); /* by RANK's clock */
-	int64_t entered = latest(run->stamps[rank].entered - start, 0);
-	struct beginning beginning = {NONE, NONE, entered};
+	struct beginning own = {NONE, NONE, MAX(run->stamps[rank].entered - start, 0)};
 
 	if (facts->created == NONE)
-		return beginning;
-	beginning.created = clamp(facts->created - start, entered);
+		return own;
+	own.created = MIN(MAX(facts->created - start, 0), own.entered);
 	if (facts->parent_created >= start)
-		beginning.parent = clamp(facts->parent_created - start, beginning.created);
-	return beginning;
+		own.parent = MIN(facts->parent_created - start, own.created);
+	return own;
 }
 
 /* What STEP, a phase or a part of setup, takes on RANK, by the reference clock; COMPLETED as
@@ -63,19 +57,17 @@ struct beginning find_beginning(const struct run *run, int rank)
 int64_t duration(const struct run *run, const struct step *step, int rank)
 {
 	const struct stamps *mine = run->stamps + rank;
-	struct beginning beginning = find_beginning(run, rank);
+	struct beginning own = find_beginning(run, rank);
 	int64_t other;
 	int peer = run->partner[rank];
 
 	switch (step->phase) {
 	case DAEMON:
-		return beginning.parent;
+		return own.parent;
 	case SPAWN:
-		if (beginning.created == NONE)
-			return NONE;
-		return beginning.created - latest(beginning.parent, 0);
+		return own.created == NONE ? NONE : own.created - MAX(own.parent, 0);
 	case LOAD:
-		return beginning.entered - latest(beginning.created, 0);
+		return own.entered - MAX(own.created, 0);
 	case SETUP:
 		return own_work(run, step, rank);
 	case INIT:
@@ -88,7 +80,7 @@ int64_t duration(const struct run *run, const struct step *step, int rank)
 		if (peer < 0)
 			return NONE;
 		other = ready(run, peer, rank) - ahead(run, peer) + ahead(run, rank);
-		return mine->replied - latest(ready(run, rank, rank), other);
+		return mine->replied - MAX(ready(run, rank, rank), other);
 	default: /* of the path, not of a rank */
 		return NONE;
 	}

@@ -56,12 +56,6 @@ void *allocate(int count, size_t size)
 	return block;
 }
 
-/* VALUE, or 0 if it is below that, or MAX if it is above that. */
-int64_t clamp(int64_t value, int64_t max)
-{
-	return value < 0 ? 0 : value > max ? max : value;
-}
-
 /* The value that is at K, counted from 0, of COUNT sorted VALUES, which are put into another order:
  * Hoare's selection. For 10^6 ranks qsort takes some ten times as long. */
 int64_t select_ns(int64_t *values, int count, int k)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h> /* MIN, MAX */
 
 #define NONE INT64_MIN /* a time that is not known, or that a rank has not */
 
@@ -189,7 +190,6 @@ int64_t now(void);
 int64_t uptime(void);
 void say(const char *kind, const char *format, ...);
 void *allocate(int count, size_t size);
-int64_t clamp(int64_t value, int64_t max);
 int64_t select_ns(int64_t *values, int count, int k);
 void await(MPI_Request *request);
 void wait_for(enum wait what, int from, int64_t since);

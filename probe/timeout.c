@@ -39,18 +39,10 @@ static int first_on_node(enum wait what)
 
 static int speaks(enum wait what)
 {
-	switch (what) {
-	case INITIALISED:
-	case OWN_PART:
-	case OTHERS:
+	if (what == INITIALISED || what == OWN_PART || what == OTHERS)
 		return first_on_node(what);
-	case REPLY:
-	case MESSAGE:
-	case CLOCK:
-		return 1;
-	default:
-		return world.rank == 0 || world.rank == world.size - 1;
-	}
+	return what == REPLY || what == MESSAGE || what == CLOCK || world.rank == 0 ||
+	       world.rank == world.size - 1;
 }
 
 /* Ends this rank where time_out cannot, as a full pipe on stderr holds it. */
