@@ -92,6 +92,10 @@ done
 run sh -c "sed 's|^PATH=.*|PATH=$tmp/none|' tests/cluster >$tmp/poor; sh $tmp/poor 1 true"
 like 'a missing package: one line that names it' "$out/$err/$status" \
 	'/tests/cluster: slurmctld not found: install it [^|]*apt-get install slurm-wlm\)/125'
+ln -s "$(command -v grep)" "$tmp/none"
+run env PATH="$tmp/none" sh tests/setup
+like 'tests/setup where it can install nothing: it names the packages' "$out/$err/$status" \
+	'/tests/setup: [0-9: ]*(apt-get|sudo): not found\|tests/setup: not installed: gcc .*/1'
 for args in '' 4 'x true' '0 true' '-1 true'; do
 	# shellcheck disable=SC2086 # none, one or two
 	run tests/cluster $args
