@@ -8,6 +8,24 @@ cd "$tmp" || exit 1
 touch files
 find . | sort >files
 
+# newer PROGRAM: what it imports of glibc's that is in no version up to 2.17, RHEL 7's, "of" how
+# many. What only moved to another library since has such a version too, for the programs of then.
+newer() {
+	# shellcheck disable=SC2046 # libraries
+	objdump -T $(ldd "$1" | grep -o '/[^ ]*') "$1" | awk -v program="$1:" '
+	BEGIN { old["stat"] = old["fstat"] = 1 }	# inline functions until 2.33
+	/file format/ { imports = $1 == program }
+	!/GLIBC_/ { next }
+	$(NF - 1) ~ /GLIBC_2\.([0-9]|1[0-7])(\.[0-9]+)?\)?$/ { old[$NF] = 1 }
+	imports {
+		sub(/^__isoc23_/, "", $NF)	# newer headers say so to strtol and its like
+		count++
+		if (!($NF in old))
+			printf "%s ", $NF
+	}
+	END { print "of", count }'
+}
+
 built() {	# NAME MAKE-ARGUMENT...
 	how=$1
 	shift
@@ -69,6 +87,9 @@ ok 'no compiler: nothing is left' test ! -e ziaprobe
 
 run make
 is 'make: status 0' "$status" 0
+for program in ziatest ziaprobe; do
+	like "$program calls nothing that glibc 2.17 lacks" "$(newer $program)" 'of [1-9][0-9]*'
+done
 run make
 like 'nothing is built twice' "$out" 'make: Nothing to be done .*'
 run make install DESTDIR="$tmp/stage" PREFIX=/opt/zia
