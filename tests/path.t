@@ -149,6 +149,15 @@ for mpi in openmpi mpich; do
 		ranks="[$((2 * drawn - 2))$((2 * drawn - 1))] on $node"
 	}
 
+	# Whether Open MPI comes up at all, where nobody is late: with Slurm 20.11 no partner is
+	# ever found
+	launches_by_tree() {
+		SLURM_PMIX_FENCE=tree cluster 2 sh -c "for try in 1 2 3 4; do
+			'$dir/ziatest' -t 30 1 'srun -N 2 -n 2 --ntasks-per-node' && exit
+		done" >"$tmp/tree" 2>&1
+		grep -q ^Slowest "$tmp/tree"
+	}
+
 	# shim CALL PHASE [RUN [LINE]]: a process of a node is late in CALL; the case is CALL-RUN
 	shim() {
 		node
@@ -191,9 +200,13 @@ for mpi in openmpi mpich; do
 		# show, but it is not another's
 		node
 		tree=$node
-		late tree - - "
-			export SLURM_PMIX_FENCE=tree SHIM='$node Setup sleep $seconds'
-			$again"
+		if launches_by_tree; then
+			late tree - - "
+				export SLURM_PMIX_FENCE=tree SHIM='$node Setup sleep $seconds'
+				$again"
+		else
+			skip "$mpi, tree" 'no launch by SLURM_PMIX_FENCE=tree: its fence loses data'
+		fi
 	fi
 	# What else launches, and what cannot be read
 	node 3
@@ -237,7 +250,7 @@ for mpi in openmpi mpich; do
 	late answer wireup "with $rank on $node" "SHIM='$rank Send sleep $seconds' $srun"
 	run_cases 3
 
-	[ $mpi != openmpi ] || like "$mpi, tree: nobody else stands out" \
+	[ ! -d "$dir/tree" ] || like "$mpi, tree: nobody else stands out" \
 		"$(grep '^stands out' "$dir/tree/out")" \
 		"stands out: (no rank|setup of rank . on $tree,.*)"
 	for name in $lates; do
