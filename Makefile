@@ -3,7 +3,7 @@
 #	make MPICC=cc			another MPI compiler wrapper
 #	make CFLAGS=-O3 LDFLAGS=-flto	as usual
 #	make STRICT=1			warnings, as errors: for gcc and clang
-#	make check			the tests
+#	make check			the tests; TESTS=tests/phases.t: one
 #	make soak ROUNDS=20 SEED=7	launches with random faults
 #	make bench			what the benchmark itself costs
 #	make install PREFIX=~/.local	both programs, into PREFIX/bin
@@ -80,7 +80,7 @@ run: all
 
 check: all
 	@tests/versions
-	prove -j 4 --failures --comments tests
+	prove -j 4 --failures --comments $(or $(TESTS),tests)
 
 # Launches with random faults
 soak: all

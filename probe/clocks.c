@@ -32,7 +32,7 @@ static int64_t receive(int rank, int first)
  * for block 0, which has none. */
 struct clock compare_clocks(int block, int blocks, int n)
 {
-	/* The bound of none yet: / 256 so that its sum along the tree, twice in a difference, fits. */
+	/* None yet; / 256: its sum along the tree, twice in a difference, fits. */
 	struct clock best = {0, block ? INT64_MAX / 256 : 0};
 	int subtree = block ? block & -block : blocks;
 	int parent = (block & (block - 1)) * n;

@@ -89,7 +89,7 @@ blamed() {
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build $mpi
-	mpicc.$mpi -o "$dir/clocks" tests/clocks.c probe/run.c
+	mpicc.$mpi -o "$dir/clocks" tests/helpers/clocks.c probe/run.c
 	cat >"$dir/ntp.c" <<-'END'
 		/* The kernel's word for the clock of node N is $NTP_N in us, or 500 */
 		#include <stdio.h>

@@ -15,7 +15,7 @@ after="$waited the other ranks, after the result"
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build $mpi
-	mpicc.$mpi -shared -fPIC -o "$dir/shim.so" tests/shim.c
+	mpicc.$mpi -shared -fPIC -o "$dir/shim.so" tests/helpers/shim.c
 	mkdir "$dir/real"
 	mv "$dir/ziaprobe" "$dir/real"
 	cat >"$dir/ziaprobe" <<'END'

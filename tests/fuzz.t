@@ -7,10 +7,11 @@
 seed=${SEED:-$(date +%s)}
 count_each=${COUNT:-2000}
 # shellcheck disable=SC2086 # options
-cc $sanitize -Wl,--wrap=fopen -DPROGRAM='"../ziatest.c"' -o "$tmp/ziatest" tests/fuzz.c || exit 1
+cc $sanitize -Wl,--wrap=fopen -DPROGRAM='"../../ziatest.c"' \
+	-o "$tmp/ziatest" tests/helpers/fuzz.c || exit 1
 # shellcheck disable=SC2086 # options
-${MPICC:-mpicc} $sanitize -Wl,--wrap=fopen -DPAD=4096 -DPROGRAM='"../ziaprobe.c"' \
-	-o "$tmp/ziaprobe" tests/fuzz.c probe/*.c || exit 1
+${MPICC:-mpicc} $sanitize -Wl,--wrap=fopen -DPAD=4096 -DPROGRAM='"../../ziaprobe.c"' \
+	-o "$tmp/ziaprobe" tests/helpers/fuzz.c probe/*.c || exit 1
 export ASAN_OPTIONS=detect_leaks=0	# in each of the processes that takes long
 for program in ziatest ziaprobe; do
 	run "$tmp/$program" "$count_each" "$seed"

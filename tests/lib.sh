@@ -5,6 +5,12 @@
 #
 # and ends with 'finish'. It then runs in the project's directory, which is also
 # $top, and has a directory of its own, $tmp, removed at the end.
+#
+# expect NAME STATUS COMMAND LINE...: a case for run_cases. COMMAND, a shell's, is to end with
+# STATUS, make the two programs say the LINEs, and leave no process of ziaprobe running, which after
+# the launcher's death may take until the timeout, 60 s. STATUS and the LINEs are patterns, .* of
+# which ends with its line; a LINE after a '?' may be missing, one after a '*' may come often or not
+# at all.
 
 set -u
 unset MAKEFLAGS MFLAGS MAKELEVEL	# of the make that runs the tests
@@ -110,11 +116,7 @@ cluster() {
 	timeout 150 "$top/tests/cluster" "$@"
 }
 
-# expect NAME STATUS COMMAND LINE...: a case for run_cases. COMMAND, a shell's, is to end with
-# STATUS, make the two programs say the LINEs, and leave no process of ziaprobe running, which after
-# the launcher's death may take until the timeout, 60 s. STATUS and the LINEs are patterns, .* of
-# which ends with its line; a LINE after a '?' may be missing, one after a '*' may come often or not
-# at all.
+# expect: see the head of this file
 expect() {
 	mkdir "$dir/$1" || exit 1
 	names="${names-} $1"

@@ -55,7 +55,7 @@ repeated() {	# RANK: what it did from the barrier on, in messages of one byte
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build $mpi
-	"mpicc.$mpi" -shared -fPIC -o "$dir/trace.so" tests/trace.c
+	"mpicc.$mpi" -shared -fPIC -o "$dir/trace.so" tests/helpers/trace.c
 	mkdir "$dir/real"
 	mv "$dir/ziaprobe" "$dir/real"
 	cat >"$dir/ziaprobe" <<-'END'

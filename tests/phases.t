@@ -94,7 +94,7 @@ cannot='ziaprobe: error: cannot write'
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	quick_build $mpi
-	mpicc.$mpi -shared -fPIC -o "$dir/shim.so" tests/shim.c
+	mpicc.$mpi -shared -fPIC -o "$dir/shim.so" tests/helpers/shim.c
 	mkdir "$dir/real"
 	mv "$dir/ziaprobe" "$dir/real"
 	cat >"$dir/ziaprobe" <<-END

@@ -74,7 +74,7 @@ if [ -d "$tmp/openmpi" ]; then
 
 	# Slurm's own default barrier lets a node go on before the others have come, and a first
 	# message then finds an Open MPI that is not ready; tests/cluster chooses the other one.
-	cc -o barrier "$top/tests/barrier.c" -ldl
+	cc -o barrier "$top/tests/helpers/barrier.c" -ldl
 	ok 'no node goes on before the others have come' \
 		cluster 2 srun --mpi=pmix -N 2 -n 2 ./barrier come
 	export SLURM_PMIX_FENCE=mixed OMPI_MCA_pml=ob1

@@ -1,6 +1,6 @@
 /* Compares the clocks as ziaprobe does, every rank the first of a block of its own, and prints
  * for each block its clock less block 0's, and the bound, in ns. */
-#include "../probe/clocks.c"
+#include "../../probe/clocks.c"
 
 #include <inttypes.h>
 

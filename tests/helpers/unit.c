@@ -1,11 +1,11 @@
 /* The pure functions of ziaprobe; prints TAP. */
 #define main ziaprobe_main
-#include "../ziaprobe.c"
+#include "../../ziaprobe.c"
 #undef main
-#include "../probe/clocks.c"
-#include "../probe/launcher.c"
-#include "../probe/path.c"
-#include "../probe/places.c"
+#include "../../probe/clocks.c"
+#include "../../probe/launcher.c"
+#include "../../probe/path.c"
+#include "../../probe/places.c"
 
 static int count, failed;
 

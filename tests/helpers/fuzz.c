@@ -1,7 +1,7 @@
 /*
  * fuzz - random and hostile argument vectors for one of the two programs
  *
- *	cc -DPROGRAM='"../ziatest.c"' fuzz.c; fuzz COUNT SEED
+ *	cc -DPROGRAM='"../../ziatest.c"' fuzz.c; fuzz COUNT SEED
  *
  * PROGRAM is compiled in: ziatest with an exec that only checks the command line,
  * ziaprobe in a world of one rank without an MPI library. Every vector gets a process,
