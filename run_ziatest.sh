@@ -17,12 +17,12 @@
 #
 # For the administrator:
 # - It writes ziatest-CLUSTER-JOBID/ and ziatest-CLUSTER-JOBID.tar.gz in this directory (with -FAIL
-#   in the archive's name, and status 1, where a rule is broken or a run failed), nothing else.
+#   in the archive's name, and status 1, where a rule is broken or a run failed), and the log.
 # - It cancels no steps but its own, which it knows by their name, ziatest-JOBID-PID.
-# - Each launch ends after TIMEOUT seconds, or earlier if the job's time is short. A launch that
-#   cannot be ended is the last one. Between launches squeue is asked once a second at most.
-# - A job that is ended from outside, or stops before its first launch, leaves the directory with a
-#   file INCOMPLETE, and no archive.
+# - A launch takes at most TIMEOUT and 100 seconds, less if the job's time is short. One that cannot
+#   be ended is the last. Between launches squeue is asked once a second at most.
+# - A job that is ended from outside, stops before its first launch or finds the disk full leaves
+#   the directory with a file INCOMPLETE, and no archive.
 
 # ---- Edit from here, or set in the environment ----
 
@@ -43,9 +43,10 @@ SRUN_OPTIONS=${SRUN_OPTIONS:-}	# what else srun needs on your system, as "--mpi=
 export LC_ALL=C RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES PLACEMENT SRUN_OPTIONS
 # What would change the runs' output, or keep from the processes what the modules have set
 unset SLURM_LABELIO SLURM_STDOUTMODE SLURM_STDERRMODE SLURM_DEBUG SRUN_DEBUG SLURM_EXPORT_ENV \
-	SRUN_EXPORT_ENV
+	SRUN_EXPORT_ENV SLURM_WORKING_DIR
 # shellcheck disable=SC3045 # dash, bash and ksh have it
 ulimit -c 0	# no core dumps of a whole machine
+exec </dev/null	# a key pressed in salloc must not stop a launch
 step_name=ziatest-${SLURM_JOB_ID-}-$$
 export step_name
 
@@ -55,30 +56,24 @@ die() {	# MESSAGE
 }
 
 setting() {	# NAME: its value, by the inventory
-	sed -n "s/^$1=//p" "$result/environment.txt" | head -n 1
+	printf '%s\n' "$environment" | sed -n "s/^$1=//p" | head -n 1
 }
 
-# The seconds that the job has left; nothing where there is no limit, or squeue does not tell.
-time_left() {
-	squeue --noheader --jobs="$SLURM_JOB_ID" --format='%A %L' 2>/dev/null |
-		awk -v job="$SLURM_JOB_ID" '
-		$1 == job && $2 ~ /^[0-9:-]+$/ {
+# Leaves in $left the seconds that the job has left, nothing where there is no limit or squeue does
+# not tell; in $limit those for a launch: TIMEOUT, or what is left less a minute. Fails where that
+# is less than 30.
+limit_launch() {
+	left=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format='%A %L' 2>/dev/null |
+		awk -v job="$SLURM_JOB_ID" '$1 == job && $2 ~ /^[0-9:-]+$/ {
 			n = split($2, part, /[-:]/)	# [DAYS-][HOURS:]MINUTES:SECONDS
 			print ((part[n - 3] * 24 + part[n - 2]) * 60 + part[n - 1]) * 60 + part[n]
 			exit
-		}'
-}
-
-# Leaves in $limit the seconds for a launch: TIMEOUT, or what the job has left less a minute.
-# Fails where the job's time leaves less than 30.
-limit_launch() {
+		}')
 	limit=$TIMEOUT
-	left=$(time_left)
-	if [ -z "$left" ] || [ $((left - 60)) -ge "$TIMEOUT" ]; then
-		return 0
+	if [ -n "$left" ] && [ $((left - 60)) -lt "$TIMEOUT" ]; then
+		limit=$((left - 60))
+		[ "$limit" -ge 30 ]
 	fi
-	limit=$((left - 60))
-	[ "$limit" -ge 30 ]
 }
 
 launcher() {	# NODES: srun and its options
@@ -96,13 +91,15 @@ launcher() {	# NODES: srun and its options
 # Those that are still there after a minute are in $stays.
 end_steps() {
 	for _ in $(seq 60); do
-		stays=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format='%i %j' |
-			awk -v name="$step_name" '$2 == name { print $1 }' | paste -s -d ' ' -)
-		if [ -z "$stays" ]; then
-			return
+		if steps=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format='%i %j'); then
+			stays=$(echo "$steps" | awk -v name="$step_name" '$2 == name { print $1 }' |
+				paste -s -d ' ' -)
+			if [ -z "$stays" ]; then
+				return
+			fi
+			# shellcheck disable=SC2086 # one argument a step
+			scancel $stays 2>/dev/null	# it complains of one that has just ended
 		fi
-		# shellcheck disable=SC2086 # one argument a step
-		scancel $stays 2>/dev/null	# it complains of one that has just ended
 		sleep 1
 	done
 	stopped="step $stays does not end"
@@ -118,6 +115,9 @@ launch() {	# NODES RUN: with the seconds in $limit
 	end_steps
 	if [ "$status" -ne 0 ] || [ -n "$stopped" ]; then
 		failed=-FAIL
+	fi
+	if [ -n "$(tail -c 1 "$output")" ]; then
+		echo >>"$output"	# somebody's last line has no end
 	fi
 	echo "status $status" >>"$output" || die "cannot write $PWD/$output: is the disk full?"
 	echo "run $2/$RUNS on $1 nodes: status $status; $(grep -E '^Time|^Slow|error:' "$output" |
@@ -139,46 +139,46 @@ done
 if [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f changes.diff ]; then
 	die "no build in $PWD: run make there, and submit there"
 fi
-if [ -n "${CHECK-}" ]; then
-	result=$(mktemp -d) || die 'cannot make a temporary directory'
-	trap 'rm -rf "$result"' EXIT
-	trap 'exit 1' HUP INT TERM
-else
-	result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-$SLURM_JOB_ID
-	mkdir "$result" || die "cannot make $PWD/$result; move an older one away"
-	echo 'This job was ended from outside.' >"$result/INCOMPLETE"
+result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-$SLURM_JOB_ID
+if [ -e "$result" ]; then
+	die "$PWD/$result is there already; move it away"
+fi
+if [ -z "${CHECK-}" ]; then
+	mkdir "$result" || die "cannot make $PWD/$result"
+	echo 'This job did not come to its end; its log may say why.' >"$result/INCOMPLETE"
 	mkdir "$result/output"
 	cp build.txt changes.diff "$result"
 fi
 ok=yes
-job/inventory "$0" >"$result/environment.txt" || ok=	# fills in the settings that are empty
-sed '/^$/q' "$result/environment.txt"
+environment=$(job/inventory "$0") || ok=	# fills in the settings that are empty
+printf '%s\n' "$environment" | sed '/^$/q'
 PPN=$(setting PPN)
 STRIDE=$(setting STRIDE)
-sizes=$(setting SWEEP)
+SWEEP=$(setting SWEEP)
 if ! limit_launch; then
 	echo "run_ziatest.sh: error: $left s left, too few for a launch; use a longer --time" >&2
 	ok=
 fi
 if [ -n "${CHECK-}" ]; then
 	launches=0
-	for nodes in $sizes; do
+	for nodes in $SWEEP; do
 		echo "$RUNS times: ./ziatest ... $PPN \"$(launcher "$nodes")\""
 		launches=$((launches + RUNS))
 	done
-	most=$((launches * (limit + 100)))
+	most=$((launches * (TIMEOUT + 100)))
 	echo "$launches launches need at most $most s; left: ${left:-no limit}"
-	[ -n "$ok" ]
-	exit
 fi
 if [ -z "$ok" ]; then
-	echo 'This job stopped before its first launch.' >"$result/INCOMPLETE"
 	exit 1
+elif [ -n "${CHECK-}" ]; then
+	exit 0
 fi
+printf '%s\n' "$environment" >"$result/environment.txt" ||
+	die "cannot write $PWD/$result: is the disk full?"
 
 failed=
 stopped=
-for nodes in $sizes; do
+for nodes in $SWEEP; do
 	for run in $(seq "$RUNS"); do
 		if [ -z "$stopped" ] && ! limit_launch; then
 			stopped="only $left s of the job's time are left"
@@ -206,7 +206,7 @@ fi
 archive=$result$failed.tar.gz
 if ! tar -czf "$archive" "$result"; then
 	rm -f "$archive"
-	: >"$result/INCOMPLETE"
+	echo 'The disk was full.' >"$result/INCOMPLETE"
 	die "cannot write $PWD/$archive: is the disk full?"
 fi
 echo "Hand in $PWD/$archive"

@@ -119,8 +119,9 @@ says 'a stamping clock that its kernel vouches for' 0 \
 says 'a stamping clock that its kernel does not vouch for' 0 \
 	"UNKNOWN  $clock not synchronised" "$(unknown_clock 'not synchronised')"
 says 'clocks that are apart' 0 'UNKNOWN  clocks: 90.100 ms apart, on n2, in {}\|' \
-	'awk -F , -v OFS=, -v row="$row" "NR == row { \$18 = \"-90.100000\"; \$19 = \"n2\" } 1" \
-		results.csv >x; mv x results.csv'
+	'awk -F , -v OFS=, -v row="$row" "NR == row { \$18 = \"90.100000\"; \$19 = \"n2\" } 1" \
+		results.csv >x; mv x results.csv
+	sed -i "s/^clock skew: [^ ]*/clock skew: -90.100/" output/{}.txt'
 
 # The sources, held against a clone
 mkdir clone
@@ -178,45 +179,71 @@ doubts 'a time altered in output and row' \
 		else
 			printf(\"%3d:%02d min:sec\", t / 60000, t / 1000)
 	}")/" output/{}.txt'
+doubts 'steps exchanged' '{}: the critical path in its output is [0-9. ]*, in its row ' \
+	'cell 12 "\$12 + 5"; cell 11 "\$11 - 5"'
 doubts 'a step altered' '{}: the steps in its row add up to [0-9.]* ms, its time is ' \
 	'cell 12 "\$12 - 5"'
 doubts 'a slowest rank altered' '{}: its output says "Slowest rank: 1", its row "Slowest rank: ' \
 	'sed -i "s/^Slowest rank: .*/Slowest rank: 1/" output/{}.txt; cell 7 0'
-doubts 'a run of another day' '{}: started [0-9]* us after 1970, before ' 'shift_start -86400'
-doubts 'a run of a later day' 'run [^|]*: started [0-9]* us after 1970, before {}: ' '
+doubts 'a clock altered' '{}: its output says "clock skew: [^|]*", its row 0.000000 ms' \
+	'cell 18 0; sed -i "s/^clock skew: [^ ]*/clock skew: 99.000/" output/{}.txt'
+doubts 'a corrected time for a clock that is not known' '{}: its output says "clock skew: ' \
+	'sed -i "s/; corrected.*/; corrected time not known/" output/{}.txt'
+doubts 'the slowest rank elsewhere' \
+	'{}: ranks-[0-9-]*.csv: the slowest rank at [^|]*, by its row ' \
+	'awk -F , -v OFS=, -v row="$row" "NR == row { \$8 = \"n99\" } 1" results.csv >x
+	mv x results.csv'
+doubts 'another command' '{}: it was launched by "srun [^|]*", the settings say "--hint[^|]*"' \
+	'sed -i "1s/ --nodes=[0-9]*/ --nodes=400/" output/{}.txt'
+doubts 'other settings' \
+	'run 1 on 16 nodes: it was launched by "srun [^|]*", the settings say "--x ' \
+	'set_to PLACEMENT --x'
+doubts 'all launches renumbered, the slow first one gone' \
+	'run 1 on 16 nodes: its output is that of [^|]*ranks-16-2.csv, not of [^|]*ranks-16-1.csv' '
+	for n in 2 4 8 16; do
+		for r in 2 3 4; do
+			mv output/$n-$r.txt output/$n-$((r - 1)).txt
+			mv ranks-$n-$r.csv ranks-$n-$((r - 1)).csv
+		done
+	done
+	sed -i "14d; 10d; 6d; 2d" results.csv
+	set_to RUNS 3'
+doubts 'the settings of another job' \
+	'run 1 on 16 nodes: its output is that of [^|]*, not of ziatest-virtual-99/' \
+	'set_to SLURM_JOB_ID 99'
+doubts 'a run of another day' '{}: started [0-9T:.-]*Z, before ' 'shift_start -86400'
+doubts 'a run of a later day' 'run [^|]*: started [0-9T:.-]*Z, before run [^|]*: ' '
 	[ "$n-$r" != 2-4 ] || { n=2 r=3; row=4; }; shift_start 86400'
-doubts 'the output of another job' '{}: its status is 0, but results.csv has no row of its start' \
+doubts 'the output of another job' '{}: its status is 0, but there is no row of its start' \
 	'sed -i "s/ziaprobe [0-9]*/ziaprobe 1790000000/" output/{}.txt'
 doubts 'an output twice' 'run [^|]*: its output is of the launch of run' \
 	'cp output/{}.txt output/$n-$other.txt'
-doubts 'two runs that are swapped' 'run [^|]*: started [0-9]* us after 1970, before run' '
+doubts 'two runs that are swapped' 'run [^|]*: started [0-9T:.-]*Z, before run' '
 	for file in output/$n-%.txt ranks-$n-%.csv; do
 		one=$(echo $file | sed "s/%/$r/") two=$(echo $file | sed "s/%/$other/")
 		mv $one x; mv $two $one; mv x $two
 	done'
-doubts 'a slow run that is renamed away' '{}: no output, but a later run has one' '
-	[ "$n-$r" != 2-4 ] || echo "status 1" >output/2-5.txt
-	mv output/{}.txt output/$n-5.txt; mv ranks-{}.csv ranks-$n-5.csv
-	if [ "$n-$r" = 2-4 ]; then
-		rm output/2-3.txt ranks-2-3.csv
-		cp output/2-2.txt output/2-4.txt
-	fi'
+doubts 'a slow run that is renamed away' 'output/[0-9]*-5.txt: of no run that SWEEP and RUNS have' \
+	'mv output/{}.txt output/$n-5.txt; mv ranks-{}.csv ranks-$n-5.csv'
+doubts 'a slow first launch that is deleted' 'run 1 on [0-9]* nodes: no output, but a later run ' \
+	'rm output/$n-1.txt ranks-$n-1.csv'
 doubts 'a run that is of no size' 'output/[0-9]*-5.txt: of no run that SWEEP and RUNS have' \
 	'cp output/{}.txt output/$n-5.txt'
 doubts 'an output that is deleted' 'results.csv: the row of [^|]*, has no output of its own' \
 	'rm output/{}.txt'
 doubts 'all outputs deleted' 'run 1 on 16 nodes: ranks-16-1.csv, but no output' 'rm -r output'
-doubts 'a row that is deleted' '{}: its status is 0, but results.csv has no row' \
+doubts 'a row that is deleted' '{}: its status is 0, but there is no row' \
 	'sed -i ${row}d results.csv'
-doubts 'all rows deleted' '{}: its status is 0, but results.csv has no row' 'rm results.csv'
+doubts 'all rows deleted' '{}: its status is 0, but there is no row' 'rm results.csv'
 doubts 'a row twice' 'results.csv: the row of [^|]*, has no output of its own' \
 	'sed -n ${row}p results.csv >>results.csv'
 doubts 'all ranks deleted' '{}: its status is 0, but there is no ranks-' 'rm ranks-*.csv'
 doubts 'ranks of another run' '{}: ranks-[0-9-]*.csv: the latest is completed at' \
 	'cp ranks-$n-$other.csv ranks-{}.csv'
-doubts 'a rank that is deleted' '{}: ranks-[0-9-]*.csv has not the rows of ranks 0 to ' \
+doubts 'a rank that is deleted' \
+	'{}: ranks-[0-9-]*.csv: ranks in order: -?[0-9]+, by the settings ' \
 	'sed -i 3d ranks-{}.csv'
-doubts 'ranks cut short' '{}: ranks-[0-9-]*.csv has not the rows of ranks 0 to ' \
+doubts 'ranks cut short' '{}: ranks-[0-9-]*.csv: ranks in order: -?[0-9]+, by the settings ' \
 	'head -c 400 ranks-{}.csv >x; mv x ranks-{}.csv'
 doubts 'an output cut short' '{}: its output ends in "[^|]*", not in "status S"' \
 	'head -c 300 output/{}.txt >x; mv x output/{}.txt'
@@ -224,7 +251,7 @@ doubts 'a run of another shape' '{}: its row says [0-9]* nodes x 1, the settings
 	'cell 3 1; sed -i "${row}s/,1.000000,/,1,/" results.csv
 	sed -i "s/ nodes x 2 = / nodes x 1 = /" output/{}.txt'
 doubts 'a setting that is not that of the runs' \
-	'run 1 on 16 nodes: ranks-16-1.csv has not the rows of ranks 0 to 15' 'set_to PPN 1'
+	'run 1 on 16 nodes: ranks-16-1.csv: ranks in order: -1, by the settings 16' 'set_to PPN 1'
 doubts 'another MPI' 'run [^|]*: its MPI is "[^|]*", that of run 1 on 16 nodes ' \
 	'sed -i "s/^MPI: .*/MPI: MPICH/" output/{}.txt'
 doubts 'a program linked anew between runs' \
@@ -234,7 +261,7 @@ doubts 'a program linked anew after make' \
 	'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in build.txt' \
 	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
 doubts 'sums that are deleted' \
-	'ziaprobe: SHA-256 None after the last launch, [0-9a-f]{64} in build.txt' \
+	'ziaprobe: SHA-256 missing after the last launch, [0-9a-f]{64} in build.txt' \
 	'sed -i "/  ziaprobe$/d" environment.txt'
 doubts 'build.txt deleted' 'build.txt is missing; make wrote it' 'rm build.txt'
 doubts 'changes.diff deleted' 'changes.diff is missing; make wrote it' 'rm changes.diff'
@@ -270,6 +297,8 @@ honest 'no run that succeeds' 1 '0 of 16' \
 honest 'ended from outside' 1 '13 of 16; This job' 'echo "This job was ended." >INCOMPLETE
 	rm output/2-[34]* ranks-2-[234]*; sed -i "\$d" output/2-2.txt; sed -i "15,\$d" results.csv
 	sed -i "/  zia/d" environment.txt'
+honest 'text without a line end before the result' 0 '16 of 16' \
+	'sed -i "s/^Time test/loaded foo Time test/" output/{}.txt'
 honest 'CR LF' 0 '16 of 16' 'sed -i "s/\$/\r/" *.txt *.csv *.diff output/*'
 honest 'one run of a size' 0 '4 of 4' 'set_to RUNS 1; rm output/*-[234].txt ranks-*-[234].csv
 	sed -i "3,5d; 7,9d; 11,13d; 15,17d" results.csv'
@@ -280,7 +309,8 @@ honest 'one size' 0 '4 of 4' \
 honest 'no daemon, no fence' 0 '16 of 16' 'awk -F , -v OFS=, "NR > 1 {
 		\$10 = sprintf(\"%.6f\", \$9 + \$10); \$9 = \"\"
 		\$12 = sprintf(\"%.6f\", \$12 + \$13); \$13 = \"\"
-	} 1" results.csv >x; mv x results.csv'
+	} 1" results.csv >x; mv x results.csv
+	sed -i "s/^daemon /spawn /; s/^fence /setup /" output/*'
 
 # Headlines
 says 'a failed first launch' 1 "Time: no valid first launch; then $number ms, the median of 3 .*\
@@ -310,7 +340,7 @@ doubts 'a long line' 'results.csv: the row of ' 'head -c 1000000000 /dev/zero >>
 says 'more than 1 GiB' 2 'it: more than 1 GiB of files' 'truncate -s 1100M ranks-2-1.csv'
 doubts 'many outputs' '.*\|\.\.\. and 99980 more' \
 	'(cd output && seq -f 5-%g.txt 100000 | xargs touch)'
-says 'escape codes and a program' 0 'Ziatest: job 1 on \?\[31m\?\$\(touch .*/pwned\)' \
+says 'escape codes and a program' 1 'Ziatest: job 1 on \?\[31m\?\$\(touch .*/pwned\)' \
 	'set_to SLURM_CLUSTER_NAME "$(printf "\033[31m\233")\$(touch $tmp/pwned)"'
 says 'names that are options, programs and variables' 0 'PASS     evidence' \
 	'touch .DS_Store output/.DS_Store -- -f table=1 "\$(touch pwned)"'
@@ -365,6 +395,7 @@ stands_out 'the worst first' 'n16 [^|]*\|n15 [^|]*\|n14 [^|]*' 'if ($2 > 13) $4 
 # Several jobs
 cp -r "$example" other
 sed -i s/^SLURM_CLUSTER_NAME=.*/SLURM_CLUSTER_NAME=other/ other/environment.txt
+sed -i s/ziatest-virtual-1/ziatest-other-1/g other/output/*
 sed -i 's/^status 0/status 1/' other/output/8-3.txt other/output/16-4.txt
 run "$summarize" "$example" other
 row="1 +16 of 16 +2 +2 +Open MPI v4.1.4 +$number +$number +$number to $number"
@@ -392,13 +423,13 @@ if has gnuplot; then
 	rm -rf it
 	cp -r "$example" it
 	program="'.system(\"touch $tmp/pwned\").'\`touch $tmp/pwned\`"
-	sed -i "s|^SLURM_CLUSTER_NAME=.*|SLURM_CLUSTER_NAME=$program|" it/environment.txt
+	sed -i "s|^MPI: .*|MPI: $program|" it/output/*
 	run "$summarize" --pictures pictures it
 	is 'pictures: quiet, status 0' "$err$status" 0
 	ok 'pictures: a title that is a program is not executed' [ ! -e pwned ]
 	for picture in scaling ranks; do
 		like "$picture.svg: the title" "$(grep ', job 1' pictures/$picture.svg)" \
-			'(.*job 1, Open MPI v4.1.4, 16 nodes x 2: .* ms<.*)+'
+			'(.*job 1, .*system.*, 16 nodes x 2: .* ms<.*)+'
 	done
 	is 'scaling.svg has a point for every run, the first ones apart' \
 		"$(grep -c "href='#gpPt2'" pictures/scaling.svg) $(grep -c "href='#gpPt6'" \
