@@ -89,7 +89,7 @@ says 'a number of nodes that Slurm does not confirm' 0 \
 says 'too few ranks' 1 'FAIL     ranks per node: 2, with 4 network interfaces' 'set_to NICS 4'
 says 'network interfaces that were found' 0 \
 	'PASS     ranks per node: 2, with 2 network interfaces\|' \
-	'echo NICS_FOUND=2 >>environment.txt'
+	'set_to NICS_FOUND 2'
 says 'no figures of the system' 0 \
 	'UNKNOWN  compute nodes: 16; set COMPUTE_NODES [^|]*\|UNKNOWN  ranks per node: 2; no' \
 	'set_to NICS ""; set_to COMPUTE_NODES ""'
