@@ -77,7 +77,8 @@ limit_launch() {
 }
 
 launcher() {	# NODES: srun and its options
-	srun="srun --job-name=$step_name $PLACEMENT $SRUN_OPTIONS --nodes=$1 --ntasks=$(($1 * PPN))"
+	srun="srun --job-name=$step_name $PLACEMENT ${SRUN_OPTIONS:+$SRUN_OPTIONS }--nodes=$1"
+	srun="$srun --ntasks=$(($1 * PPN))"
 	if [ "$1" -lt "$SLURM_JOB_NUM_NODES" ]; then
 		# On other nodes than the job's first ones Slurm's PMIx plugin can hang.
 		first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n "$1" |

@@ -398,9 +398,9 @@ sed -i s/^SLURM_CLUSTER_NAME=.*/SLURM_CLUSTER_NAME=other/ other/environment.txt
 sed -i s/ziatest-virtual-1/ziatest-other-1/g other/output/*
 sed -i 's/^status 0/status 1/' other/output/8-3.txt other/output/16-4.txt
 run "$summarize" "$example" other
-row="1 +16 of 16 +2 +2 +Open MPI v4.1.4 +$number +$number +$number to $number"
-like 'several jobs' "$out/$status" "directory +system, job .*\|[^|]*/submission +virtual $row +0 \
-+0 +STATED +STATED\|other +other $row +2 +0 +STATED +FAIL\|\|median run, 16 x 2 .*time +daemon \
+row="16 of 16 +2 +2 +Open MPI v4.1.4 +$number +$number +$number to $number"
+like 'several jobs' "$out/$status" "DIR +system .*\|[^|]*/submission +virtual +$row +0 \
++0 +STATED +STATED\|other +other +$row +2 +0 +STATED +FAIL\|\|median run, 16 x 2 .*time +daemon \
 .*\|.*difference +-?$number.*/1"
 ok 'several jobs: the differences are differences' sh -c 'printf "%s\n" "$1" | awk "
 	/^median run/ { rows = NR }
