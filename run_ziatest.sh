@@ -79,7 +79,7 @@ limit_launch() {
 launcher() {	# NODES: srun and its options
 	srun="srun --job-name=$step_name $PLACEMENT ${SRUN_OPTIONS:+$SRUN_OPTIONS }--nodes=$1"
 	srun="$srun --ntasks=$(($1 * PPN))"
-	if [ "$1" -lt "$SLURM_JOB_NUM_NODES" ]; then
+	if [ "$1" -lt "${SLURM_JOB_NUM_NODES:-1}" ]; then	# none in a heterogeneous job
 		# On other nodes than the job's first ones Slurm's PMIx plugin can hang.
 		first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n "$1" |
 			paste -s -d , -)
@@ -91,6 +91,7 @@ launcher() {	# NODES: srun and its options
 # Cancels the steps that a launch has left: the next one would wait for them inside its own time.
 # Those that are still there after a minute are in $stays.
 end_steps() {
+	stays='(unknown: squeue fails)'
 	for _ in $(seq 60); do
 		if steps=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format='%i %j'); then
 			stays=$(echo "$steps" | awk -v name="$step_name" '$2 == name { print $1 }' |
@@ -168,14 +169,15 @@ if [ -n "${CHECK-}" ]; then
 	done
 	most=$((launches * (TIMEOUT + 100)))
 	echo "$launches launches need at most $most s; left: ${left:-no limit}"
+else
+	printf '%s\n' "$environment" >"$result/environment.txt" ||
+		die "cannot write $PWD/$result: is the disk full?"
 fi
 if [ -z "$ok" ]; then
 	exit 1
 elif [ -n "${CHECK-}" ]; then
 	exit 0
 fi
-printf '%s\n' "$environment" >"$result/environment.txt" ||
-	die "cannot write $PWD/$result: is the disk full?"
 
 failed=
 stopped=

@@ -79,6 +79,8 @@ stops() {
 		"$error\|.*\|status 1; left: \|$error(\|.*)?"
 	is "$1: nothing to hand in" "$left $status" './ziatest-virtual-ID/INCOMPLETE 1'
 	is "$1: nothing was launched" "$(find "$1"/ziatest-*/output -type f)" ''
+	like "$1: the summary of what is left" "$("$top/job/summarize" "$1"/ziatest-*/)" \
+		'.*\|FAIL     valid runs: 0 of [0-9]+; This job did not come to its end.*'
 }
 
 nodes_are_free() {
