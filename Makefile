@@ -39,7 +39,10 @@ ziatest: ziatest.c
 
 ziaprobe: $(sources) probe/run.h .pad
 	$(ziaprobe_command)
-	@test $$(wc -c <$@) -ge $(PAD) || { echo '$@ has no pad of $(PAD) bytes' >&2; exit 1; }
+	@if [ $$(wc -c <$@) -lt $(PAD) ]; then \
+		echo '$@ has no pad of $(PAD) bytes' >&2; \
+		exit 1; \
+	fi
 	@echo $(call quote,$(ziaprobe_command)) >.$@.command
 
 .INTERMEDIATE: .pad

@@ -137,7 +137,9 @@ for number in $SWEEP "$RUNS" "$NICS" "$PPN" "$STRIDE" "$TIMEOUT" "$COMPUTE_NODES
 		die "'$number': RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES are 1 to 999999" ;;
 	esac
 done
-[ -n "${SLURM_JOB_ID-}" ] || die 'not inside a Slurm job; use sbatch or salloc'
+if [ -z "${SLURM_JOB_ID-}" ]; then
+	die 'not inside a Slurm job; use sbatch or salloc'
+fi
 if [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f changes.diff ]; then
 	die "no build in $PWD: run make there, and submit there"
 fi

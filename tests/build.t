@@ -47,7 +47,9 @@ fi
 for linker in bfd gold lld mold; do
 	has ld.$linker || continue
 	compiler=gcc lto='-flto=auto -flto-partition=max'
-	[ $linker != lld ] || compiler=clang lto=-flto	# which has no LTO of gcc's
+	if [ $linker = lld ]; then	# which has no LTO of gcc's
+		compiler=clang lto=-flto
+	fi
 	has $compiler || continue
 	built "ld.$linker, LTO" CFLAGS="-O2 $lto" LDFLAGS="-fuse-ld=$linker" \
 		MPICC="env OMPI_CC=$compiler MPICH_CC=$compiler mpicc"

@@ -5,7 +5,9 @@
 needs_cluster
 nodes=6
 set -- /usr/lib/*/faketime/libfaketime.so.1
-[ -f "$1" ] || skip_all 'no libfaketime; tests/setup installs it'
+if [ ! -f "$1" ]; then
+	skip_all 'no libfaketime; tests/setup installs it'
+fi
 
 # within CASE OFFSETS: the offsets of all blocks, in s, are within the reported bounds
 within() {
@@ -74,8 +76,10 @@ known='by the clock that stamped the start the time is -?[0-9.]+ ms'
 unknown='there is no corrected time, .*'
 blamed() {
 	ziatest="../ziatest --csv csv --ranks ranks 1 '$4'"
-	[ "$3" = login ] || ziatest="ssh $3 \"cd '$dir/$1' &&
-		SLURM_MPI_TYPE=$SLURM_MPI_TYPE ../shifted $2 $ziatest\""
+	if [ "$3" != login ]; then
+		ziatest="ssh $3 \"cd '$dir/$1' &&
+			SLURM_MPI_TYPE=$SLURM_MPI_TYPE ../shifted $2 $ziatest\""
+	fi
 	stamper=$3 then=$known
 	case $3/$4 in
 	login/*|n6/*|*--export*)
@@ -116,7 +120,9 @@ for mpi in openmpi mpich; do
 		export LD_PRELOAD=$1:\${LD_PRELOAD#$1:} DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
 		export ASAN_OPTIONS=$ASAN_OPTIONS LSAN_OPTIONS=$LSAN_OPTIONS
 		for shift in \$1; do
-			[ "\${shift%=*}" = "\$(hostname)" ] && export FAKETIME="\${shift#*=}"
+			if [ "\${shift%=*}" = "\$(hostname)" ]; then
+				export FAKETIME="\${shift#*=}"
+			fi
 		done
 		shift
 		exec "\$@"

@@ -74,7 +74,10 @@ skip() {
 
 # skip_all REASON: ends the test; in CI a failure
 skip_all() {
-	[ -z "${CI-}" ] || { echo "Bail out! skipped, which CI does not allow: $1"; exit 1; }
+	if [ -n "${CI-}" ]; then
+		echo "Bail out! skipped, which CI does not allow: $1"
+		exit 1
+	fi
 	echo "1..0 # SKIP $1"
 	exit 0
 }
@@ -93,7 +96,9 @@ poll() {
 	end=$(($(date +%s) + $1))
 	shift
 	until "$@"; do
-		[ "$(date +%s)" -lt "$end" ] || return 1
+		if [ "$(date +%s)" -ge "$end" ]; then
+			return 1
+		fi
 		sleep 0.02
 	done
 }
@@ -197,7 +202,9 @@ quick_build() {
 	SLURM_MPI_TYPE=$(pmi "$1")
 	export dir SLURM_MPI_TYPE
 	options=
-	[ "$1" = openmpi ] || options=$sanitize
+	if [ "$1" != openmpi ]; then
+		options=$sanitize
+	fi
 	# shellcheck disable=SC2086 # options
 	mkdir "$dir" &&
 		cc $options -o "$dir/ziatest" ziatest.c &&

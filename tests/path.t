@@ -6,7 +6,9 @@ needs_cluster
 nodes=4
 seconds=3
 set -- /usr/lib/*/faketime/libfaketime.so.1
-[ -f "$1" ] || skip_all 'no libfaketime; tests/setup installs it'
+if [ ! -f "$1" ]; then
+	skip_all 'no libfaketime; tests/setup installs it'
+fi
 faketime=$1
 cpp -include slurm/spank.h /dev/null >/dev/null 2>&1 ||
 	skip_all 'no slurm/spank.h; tests/setup installs it'
@@ -165,7 +167,9 @@ for mpi in openmpi mpich; do
 		draw 2
 		rank=$((rank + drawn - 1))
 		where="$rank on $node"
-		[ "$2" != fence ] || where='last in: .*'
+		if [ "$2" = fence ]; then
+			where='last in: .*'
+		fi
 		late "$1${3:+-$3}" "$2" "$where" "
 			SHIM='$rank $1 sleep $seconds' AHEAD=${AHEAD-} $srun" ${4+"$4"}
 	}
@@ -250,14 +254,18 @@ for mpi in openmpi mpich; do
 	late answer wireup "with $rank on $node" "SHIM='$rank Send sleep $seconds' $srun"
 	run_cases 3
 
-	[ ! -d "$dir/tree" ] || like "$mpi, tree: nobody else stands out" \
-		"$(grep '^stands out' "$dir/tree/out")" \
-		"stands out: (no rank|setup of rank . on $tree,.*)"
+	if [ -d "$dir/tree" ]; then
+		like "$mpi, tree: nobody else stands out" \
+			"$(grep '^stands out' "$dir/tree/out")" \
+			"stands out: (no rank|setup of rank . on $tree,.*)"
+	fi
 	for name in $lates; do
 		place=$(cat "$dir/$name/place")
 		where=$(cat "$dir/$name/where")
 		ok "$mpi, $name: the steps add up" adds_up "$name" || diag "$(cat "$dir/$name/out")"
-		[ "$place" != - ] || continue
+		if [ "$place" = - ]; then
+			continue
+		fi
 		like "$mpi, $name: the largest step" "$(largest "$name")" "$place( .*)?$where"
 		case $place in
 		fence|init) continue ;;

@@ -35,7 +35,9 @@ for mpi in openmpi mpich; do
 		begun=$(date +%s%3N)
 		"$@"
 		status=$?
-		[ $(($(date +%s%3N) - begun)) -ge 1000 ] || exit 99
+		if [ $(($(date +%s%3N) - begun)) -lt 1000 ]; then
+			exit 99
+		fi
 		exit $status
 	END
 	chmod +x "$dir/at" "$dir/lasting"

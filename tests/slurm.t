@@ -17,7 +17,9 @@ result_of() {
 	# Open MPI's mpirun warns now and then of a race of its own with ssh.
 	sed -i '/plm:[rs]sh: Warning: setpgid/d' "$3/$4.err"
 	more=
-	[ "$1" -gt 1 ] || more="\|$one_node"
+	if [ "$1" -le 1 ]; then
+		more="\|$one_node"
+	fi
 	like "$4: the command line and the result, nothing else" \
 		"$(cat "$3/$4.out")/$(cat "$3/$4.err")" "/$5 $stamp $2\|$result$more"
 	is "$4: status 0" "$(cat "$3/$4.status")" 0

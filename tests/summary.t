@@ -213,7 +213,10 @@ doubts 'the settings of another job' \
 	'set_to SLURM_JOB_ID 99'
 doubts 'a run of another day' '{}: started [0-9T:.-]*Z, before ' 'shift_start -86400'
 doubts 'a run of a later day' 'run [^|]*: started [0-9T:.-]*Z, before run [^|]*: ' '
-	[ "$n-$r" != 2-4 ] || { n=2 r=3; row=4; }; shift_start 86400'
+	if [ "$n-$r" = 2-4 ]; then
+		n=2 r=3 row=4
+	fi
+	shift_start 86400'
 doubts 'the output of another job' '{}: its status is 0, but there is no row of its start' \
 	'sed -i "s/ziaprobe [0-9]*/ziaprobe 1790000000/" output/{}.txt'
 doubts 'an output twice' 'run [^|]*: its output is of the launch of run' \
