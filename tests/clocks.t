@@ -3,11 +3,8 @@
 # adds a known offset on some: the truth is known exactly.
 . "$(dirname "$0")/lib.sh"
 needs_cluster
+needs_faketime
 nodes=6
-set -- /usr/lib/*/faketime/libfaketime.so.1
-if [ ! -f "$1" ]; then
-	skip_all 'no libfaketime; tests/setup installs it'
-fi
 
 # within CASE OFFSETS: the offsets of all blocks, in s, are within the reported bounds
 within() {
@@ -117,7 +114,7 @@ for mpi in openmpi mpich; do
 		# shifted "NODE=SECONDS..." COMMAND...: runs COMMAND with the clock of each NODE so
 		# many seconds ahead, and right elsewhere, whatever the caller's
 		unset FAKETIME
-		export LD_PRELOAD=$1:\${LD_PRELOAD#$1:} DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
+		export LD_PRELOAD=$faketime:\${LD_PRELOAD#$faketime:} DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
 		export ASAN_OPTIONS=$ASAN_OPTIONS LSAN_OPTIONS=$LSAN_OPTIONS
 		for shift in \$1; do
 			if [ "\${shift%=*}" = "\$(hostname)" ]; then

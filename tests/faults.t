@@ -14,10 +14,7 @@ after="$waited the other ranks, after the result"
 
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
-	quick_build $mpi
-	mpicc.$mpi -shared -fPIC -o "$dir/shim.so" tests/helpers/shim.c
-	mkdir "$dir/real"
-	mv "$dir/ziaprobe" "$dir/real"
+	shim_build $mpi
 	cat >"$dir/ziaprobe" <<'END'
 #!/bin/sh
 # The probe, but rank $STOP stops before it starts, $SHIM happens in it, $MASK execs it

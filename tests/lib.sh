@@ -175,6 +175,17 @@ needs_cluster() {
 	why=$(cluster 1 true 2>&1) || skip_all "$why"
 }
 
+# needs_faketime: leaves in $faketime the library that shifts a clock; skips the whole test where
+# there is none
+needs_faketime() {
+	for faketime in /usr/lib/*/faketime/libfaketime.so.1; do
+		if [ -f "$faketime" ]; then
+			return
+		fi
+	done
+	skip_all 'no libfaketime; tests/setup installs it'
+}
+
 # has_mpi MPI: whether there is a wrapper mpicc.MPI, Debian's name; skips if not
 has_mpi() {
 	if ! has "mpicc.$1"; then
@@ -210,6 +221,15 @@ quick_build() {
 		cc $options -o "$dir/ziatest" ziatest.c &&
 		"mpicc.$1" $options -DPAD=4096 -DFENCE -rdynamic -fvisibility=hidden \
 			-o "$dir/ziaprobe" ziaprobe.c probe/*.c -ldl
+}
+
+# shim_build MPI: a quick_build, with helpers/shim.c as $dir/shim.so. The probe is in $dir/real, so
+# that a script can stand in its place.
+shim_build() {
+	quick_build "$1"
+	"mpicc.$1" -shared -fPIC -o "$dir/shim.so" tests/helpers/shim.c
+	mkdir "$dir/real"
+	mv "$dir/ziaprobe" "$dir/real"
 }
 
 # exported FILE: the names that an executable shows to libraries, but for those of the compiler's

@@ -3,13 +3,8 @@
 # largest step, there, and stands out; and the steps add up to the time, in every run
 . "$(dirname "$0")/lib.sh"
 needs_cluster
+needs_faketime
 nodes=4
-seconds=3
-set -- /usr/lib/*/faketime/libfaketime.so.1
-if [ ! -f "$1" ]; then
-	skip_all 'no libfaketime; tests/setup installs it'
-fi
-faketime=$1
 cpp -include slurm/spank.h /dev/null >/dev/null 2>&1 ||
 	skip_all 'no slurm/spank.h; tests/setup installs it'
 
@@ -97,10 +92,13 @@ cc -shared -fPIC -o "$tmp/spank.so" "$tmp/spank.c" || exit 1
 
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
-	quick_build $mpi
-	mpicc.$mpi -shared -fPIC -o "$dir/shim.so" tests/helpers/shim.c
-	mkdir "$dir/real"
-	mv "$dir/ziaprobe" "$dir/real"
+	shim_build $mpi
+	# The delay is longer than all else in a launch, however busy the machine is.
+	cd "$dir/real" || exit 1
+	cluster 4 ../ziatest --csv ../usual 2 'srun -N 4 -n 8 --ntasks-per-node' >../out 2>&1 ||
+		diag "$(cat ../out)"
+	cd "$top" || exit 1
+	seconds=$(awk -F , '{ ms = $5 } END { print 2 + int(ms / 250) }' "$dir/usual")
 	cat >"$dir/ziaprobe" <<-END
 		#!/bin/sh
 		# The probe with SHIM's fault; on \$AHEAD's node with a clock that is ahead
@@ -115,8 +113,12 @@ for mpi in openmpi mpich; do
 	# What starts the probe as a child, with a name that /proc/PID/stat does not make easy
 	printf '#!/bin/sh\n"$@"\nexit\n' >"$dir/a) (b c"
 	# As a task prolog: late on the node \$PROLOG
-	printf '#!/bin/sh\n[ "$(hostname)" != "$PROLOG" ] || sleep %s\n' $seconds \
-		>"$dir/task_prolog"
+	cat >"$dir/task_prolog" <<-END
+		#!/bin/sh
+		if [ "\$(hostname)" = "\$PROLOG" ]; then
+			sleep $seconds
+		fi
+	END
 	# As ssh: it is late on the node \$AGENT
 	cat >"$dir/agent" <<-END
 		#!/bin/sh
