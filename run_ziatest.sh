@@ -33,7 +33,7 @@ SWEEP=${SWEEP:-}	# sizes in nodes, as "2 4 8"; empty: the whole job
 NICS=${NICS:-}		# network interfaces of a node; empty: those found on the first node
 PPN=${PPN:-}		# processes per node; empty: one for each network interface
 STRIDE=${STRIDE:-}	# cores of a process; empty: the smallest node's, divided evenly
-TIMEOUT=${TIMEOUT:-600}	# seconds for a launch; --time has to allow for 2 minutes more each
+TIMEOUT=${TIMEOUT:-600}	# seconds for a launch; --time must allow for 100 more each
 COMPUTE_NODES=${COMPUTE_NODES:-}	# of the whole system; empty: all that sinfo shows
 PLACEMENT=${PLACEMENT:-"--hint=nomultithread --distribution=block:block"}	# node after node
 SRUN_OPTIONS=${SRUN_OPTIONS:-}	# what else srun needs on your system, as "--mpi=pmix"
@@ -42,8 +42,8 @@ SRUN_OPTIONS=${SRUN_OPTIONS:-}	# what else srun needs on your system, as "--mpi=
 
 export LC_ALL=C RUNS SWEEP NICS PPN STRIDE TIMEOUT COMPUTE_NODES PLACEMENT SRUN_OPTIONS
 # What would change the runs' output, or keep from the processes what the modules have set
-unset SLURM_LABELIO SLURM_STDOUTMODE SLURM_STDERRMODE SLURM_DEBUG SRUN_DEBUG SLURM_EXPORT_ENV \
-	SRUN_EXPORT_ENV SLURM_WORKING_DIR
+unset SLURM_LABELIO SLURM_STDOUTMODE SLURM_STDERRMODE SLURM_UNBUFFEREDIO SLURM_DEBUG SRUN_DEBUG \
+	SLURM_EXPORT_ENV SRUN_EXPORT_ENV SLURM_WORKING_DIR
 # shellcheck disable=SC3045 # dash, bash and ksh have it
 ulimit -c 0	# no core dumps of a whole machine
 exec </dev/null	# a key pressed in salloc must not stop a launch
@@ -201,18 +201,17 @@ fi
 sums=$(sha256sum ziatest ziaprobe)
 printf '\nSTOPPED=%s\nThe programs, after the last launch:\n%s\n' "$stopped" "$sums" \
 	>>"$result/environment.txt" || die "cannot write $PWD/$result: is the disk full?"
-rm "$result/INCOMPLETE"
 if python3 -c 'import sys; sys.exit(sys.version_info < (3, 6))' 2>/dev/null; then
-	job/summarize --pictures "$result" "$result" >"$result/summary.txt" || failed=-FAIL
+	job/summarize --ended --pictures "$result" "$result" >"$result/summary.txt" || failed=-FAIL
 	cat "$result/summary.txt"
 else
 	echo 'run_ziatest.sh: no python3 (3.6 or later) here, so no summary'
 fi
 archive=$result$failed.tar.gz
-if ! tar -czf "$archive" "$result"; then
-	rm -f "$archive"
-	echo 'The disk was full.' >"$result/INCOMPLETE"
+if ! tar --exclude=INCOMPLETE -czf "$archive.part" "$result" || ! mv "$archive.part" "$archive"; then
+	rm -f "$archive.part"
 	die "cannot write $PWD/$archive: is the disk full?"
 fi
+rm "$result/INCOMPLETE"
 echo "Hand in $PWD/$archive"
-[ -z "$failed" ]
+[ -z "$failed" ]	# the status

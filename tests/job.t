@@ -32,7 +32,7 @@ if [ -z "${JOB_TEST-}" ]; then
 		exec "$REAL_SRUN" "$@"
 	END
 	chmod +x "$tmp/srun"
-	JOB_TEST=$tmp timeout 500 "$top/tests/cluster" 8 sh "$top/tests/job.t"
+	JOB_TEST=$tmp timeout 1500 "$top/tests/cluster" 8 sh "$top/tests/job.t"
 	exit
 fi
 
@@ -173,6 +173,18 @@ like 'no python3: the log' "$log" ".*\|run_ziatest.sh: no python3 .*, so no summ
 job no-python-failed "PATH=$PWD/bin:$PATH RUNS=1 NICS=1 SRUN_OPTIONS=--no-such-option \
 	$salloc --nodes=1"
 is 'no python3, a run that fails: the archive and the status' "$left $status" "$failed"
+mkdir killer
+cat >killer/python3 <<'END'
+#!/bin/sh
+case $1 in
+-c) exit 0 ;;
+esac
+scancel "$SLURM_JOB_ID"
+sleep 60
+END
+chmod +x killer/python3
+job killed "PATH=$PWD/killer:$PATH RUNS=1 NICS=1 $sbatch --nodes=1"
+is 'a job that is cancelled while it makes the summary' "$left" ./ziatest-virtual-ID/INCOMPLETE
 ssh n1 'mount -t tmpfs tmpfs /sys/class
 	mkdir /sys/class/infiniband
 	cd /sys/class/infiniband
@@ -214,7 +226,8 @@ like 'a slow RoCE card, four fast devices, one down, one of unknown rate' "$verd
 mkdir by-hand
 cat >by-hand.sh <<'END'
 srun --overlap --ntasks=1 --nodes=1 --job-name=monitor sleep 600 &
-until squeue --steps --noheader --format=%j | grep -qx monitor; do
+tries=0
+until squeue --steps --noheader --format=%j | grep -qx monitor || [ $((tries += 1)) -gt 300 ]; do
 	sleep 0.2
 done
 SLURM_JOB_CPUS_PER_NODE='16,6(x3)' "$@"
