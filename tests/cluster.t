@@ -19,6 +19,10 @@ echo input | tests/cluster 1 cat >"$tmp/got"
 is "the command's input" "$(cat "$tmp/got")" input
 run tests/cluster 2 ssh n2 'hostname; cat /proc/net/dev | grep -c eth0'
 is 'ssh enters a node and its network' "$out" "$(printf 'n2\n1')"
+run env SLURM_JOB_ID=7 SLURM_NTASKS=9 SLURM_MPI_TYPE=none SLURM_PMIX_FENCE=mixed \
+	tests/cluster 1 sh -c 'echo "$SLURM_MPI_TYPE $SLURM_PMIX_FENCE"; srun hostname'
+is "inside a job of the host's Slurm: its own, but for what was asked for" "$out" \
+	"$(printf 'none mixed\nn1')"
 
 # Two at a time; each stays until it has seen the other.
 meet='
