@@ -292,7 +292,7 @@ int main(int argc, char **argv)
 	/* On the clock from here to the mark. */
 	static struct run run;
 	struct stamps mine = {.entered = now()};
-	int64_t boot = mine.entered - uptime(); /* when this node booted */
+	int64_t boot = mine.entered - uptime(); /* when this node booted, by the clock as it is */
 	int64_t again = NONE;
 	const char *wrong = parse(argc, argv);
 	int printed = 0, divisible, status;
@@ -332,8 +332,8 @@ int main(int argc, char **argv)
 	}
 
 	/* What follows waits for rank 0's word: until then others may be on the clock. */
-	printed = await_release(printed);
-	wait_for(printed ? AFTERWARDS : REPORT, 0, now());
+	await_release();
+	wait_for(AFTERWARDS, 0, now());
 	if (options.verbose || options.csv || options.ranks)
 		again = repeat(world.rank, run.size, run.n);
 	collect(&run, &mine, boot, again);

@@ -6,14 +6,14 @@
  */
 #include "run.h"
 
-/* Rank 0's word, on all ranks: whether the result is PRINTED. */
-int await_release(int printed)
+/* Waits for rank 0's word, which it gives here. */
+void await_release(void)
 {
 	MPI_Request request;
+	char word = 0;
 
-	MPI_Ibcast(&printed, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
+	MPI_Ibcast(&word, 1, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
 	await(&request);
-	return printed;
 }
 
 /* Brings to rank 0 what it wants to know of each rank: where and what this process is, its fences,
@@ -43,8 +43,8 @@ void collect(struct run *run, const struct stamps *mine, int64_t boot, int64_t r
 }
 
 /* On rank 0, which has all facts: says what is wrong with the run, and writes what is asked for,
- * the two files unless NULL. STATUS is 1 if the result could not be printed. Returns the exit
- * status. */
+ * the two files unless NULL; a run that has an error is explained no further. STATUS is 1 if the
+ * result could not be printed. Returns the exit status. */
 int judge(const struct run *run, int status, int verbose, const char *csv, const char *ranks)
 {
 	struct path path;

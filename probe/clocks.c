@@ -182,8 +182,8 @@ int check_start(const struct run *run)
 		    rank);
 	else if (too_early(run, rank) > 0)
 		say("error",
-		    "rank %d on %s began %.6f s before the start; check SEC USEC, and the clocks "
-		    "of %s and of the node that stamped the start",
+		    "rank %d on %s began at least %.6f s before the start; check SEC USEC, and the "
+		    "clocks of %s and of the node that stamped the start",
 		    rank, run->facts[rank].host, (double)too_early(run, rank) / 1e9,
 		    run->facts[rank].host);
 	else

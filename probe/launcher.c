@@ -22,7 +22,7 @@ static const char *const names[][2] = {
 	{"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
 	{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
 };
-enum { SIZE, RANK, NAMES = sizeof names / sizeof *names };
+enum { SIZE, RANK, NAMES = sizeof names / sizeof *names, SRUN = NAMES - 1 };
 
 /* The environment's NAME as a number, -1 if it is none. */
 static int variable(const char *name)
@@ -31,7 +31,7 @@ static int variable(const char *name)
 
 	if (!text || !*text || text[strspn(text, "0123456789")] || strlen(text) > 9)
 		return -1;
-	return atoi(text);
+	return (int)strtol(text, NULL, 10);
 }
 
 /* This process's rank as the launcher says, -1 if it does not. */
@@ -50,41 +50,34 @@ static int trusted_names(void)
 	int pmix = variable("PMIX_RANK"), pmi = variable("PMI_RANK"),
 	    srun = variable("SLURM_PROCID");
 
-	return (pmix < 0 && pmi < 0) || srun == pmix || srun == pmi ? NAMES : NAMES - 1;
+	return (pmix < 0 && pmi < 0) || (srun >= 0 && (srun == pmix || srun == pmi)) ? NAMES : SRUN;
 }
 
-/* What the launcher says that a world of one contradicts: a size above 1, or where no size is known
- * a rank above 0; -1 where it says nothing of the kind. */
-static struct claim {
-	int size, rank;
-} find_claim(void)
-{
-	for (int i = 0; i < trusted_names(); i++)
-		if (variable(names[i][SIZE]) > 1)
-			return (struct claim){variable(names[i][SIZE]), variable(names[i][RANK])};
-	for (int i = 0; i < trusted_names(); i++)
-		if (variable(names[i][RANK]) > 0)
-			return (struct claim){-1, variable(names[i][RANK])};
-	return (struct claim){-1, -1};
-}
-
-/* In a world of one: whether the launcher started more. One rank says so. */
+/* In a world of one: whether the launcher started more, as a size above 1 says, or a rank above 0.
+ * A size of 1 acquits, but for srun's, which may be an outer job's. One rank says so. */
 int mismatched(void)
 {
-	struct claim claim = find_claim();
-	int speaker = claim.size < 0; /* 1 where no size is known: rank 0 cannot know */
+	int size = -1, rank = -1; /* as one launcher says; MPI itself may set another's */
 	char several[16] = "several";
 
-	if (variable("OMPI_COMM_WORLD_SIZE") == 1 || variable("PMI_SIZE") == 1 ||
-	    variable("FLUX_JOB_SIZE") == 1)
+	for (int i = 0; i < trusted_names(); i++) {
+		int started = variable(names[i][SIZE]), number = variable(names[i][RANK]);
+
+		if (started == 1 && i != SRUN)
+			return 0;
+		if (size < 0 && (started > 1 || (rank < 0 && number > 0)))
+			rank = number;
+		if (size < 0 && started > 1)
+			size = started;
+	}
+	if (size < 0 && rank < 0)
 		return 0;
-	if (claim.size < 0 && claim.rank < 0)
-		return 0;
-	if (claim.size > 0)
-		snprintf(several, sizeof several, "%d", claim.size);
-	if (claim.rank < 0) /* the size may be another launcher's */
-		claim.rank = launched_rank();
-	if (claim.rank <= speaker)
+	if (size > 0)
+		snprintf(several, sizeof several, "%d", size);
+	if (rank < 0)
+		rank = launched_rank();
+	/* Rank 0 speaks; where no size is known it cannot know, and rank 1 does. */
+	if (rank <= (size < 0))
 		say("error",
 		    "the launcher started %s processes but MPI sees 1: launcher and executable "
 		    "belong to different MPI libraries; use the mpirun of the MPI that built "

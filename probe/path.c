@@ -17,7 +17,8 @@ static int64_t rounded(int64_t ns)
 	return ns / 1000 - (ns % 1000 < 0);
 }
 
-/* A stamp of RANK as a point. An offset no larger than its bound counts as 0. */
+/* A stamp of RANK as a point. An offset no larger than its bound counts as 0: it may be noise, and
+ * must not move a point. */
 static int64_t point(const struct run *run, int rank, int64_t stamp)
 {
 	const struct clock *clock = &run->facts[rank].clock;
@@ -78,10 +79,10 @@ static int last_in(const struct run *run, int k)
  * does: Slurm's of SLURM_PMIX_FENCE=tree may let a node go on before the others have come. */
 static int waited(const struct run *run, int k, int rank, int last)
 {
-	int64_t early = stay(run, k, last).entered - ahead(run, last) -
-			(stay(run, k, rank).left - ahead(run, rank));
+	int64_t too_soon = stay(run, k, last).entered - ahead(run, last) -
+			   (stay(run, k, rank).left - ahead(run, rank));
 
-	return early <= run->facts[rank].clock.bound + run->facts[last].clock.bound;
+	return too_soon <= run->facts[rank].clock.bound + run->facts[last].clock.bound;
 }
 
 /* From the end of RANK's MPI_Init to main, on the rank that is returned. Where any rank has seen no
@@ -136,7 +137,7 @@ static int from_mpirun(const struct run *run, int rank)
  * for each other: RANK's own. */
 static int awaited(const struct run *run, int rank)
 {
-	int64_t reported = find_beginning(run, rank).parent, created = INT64_MAX;
+	int64_t last_daemon = find_beginning(run, rank).parent, first_process = INT64_MAX;
 	int last = rank;
 
 	if (!from_mpirun(run, rank))
@@ -144,14 +145,14 @@ static int awaited(const struct run *run, int rank)
 	for (int i = 0; i < run->size; i++) {
 		struct beginning other = find_beginning(run, i);
 
-		if (other.created != NONE && other.created < created)
-			created = other.created;
-		if (other.parent > reported && from_mpirun(run, i)) {
-			reported = other.parent;
+		if (other.created != NONE && other.created < first_process)
+			first_process = other.created;
+		if (other.parent > last_daemon && from_mpirun(run, i)) {
+			last_daemon = other.parent;
 			last = i;
 		}
 	}
-	return created < reported ? rank : last;
+	return first_process < last_daemon ? rank : last;
 }
 
 /* NS after the start, by RANK's clock, as a point; 0 for NONE. */
@@ -178,7 +179,7 @@ static void to_start(const struct run *run, struct path *path, int rank)
 void find_path(const struct run *run, struct path *path)
 {
 	int64_t replied = point(run, run->slowest, run->stamps[run->slowest].replied);
-	int rank = run->slowest, late;
+	int rank = run->slowest, later;
 
 	path->us = rounded(run->time);
 	path->first = STEPS;
@@ -186,54 +187,54 @@ void find_path(const struct run *run, struct path *path)
 	if (path->at != path->us)
 		path->step[--path->first] =
 			(struct step){CLOCK_AHEAD, rank, path->us - path->at, 0, 0};
-	late = to_ready(run, path, rank);
-	if (late != rank && run->partner[late] >= 0) /* it had an exchange of its own first */
-		late = to_ready(run, path, late);
-	to_start(run, path, to_main(run, path, late));
+	later = to_ready(run, path, rank);
+	if (later != rank && run->partner[later] >= 0) /* it had an exchange of its own first */
+		later = to_ready(run, path, later);
+	to_start(run, path, to_main(run, path, later));
 }
 
-/* The step of the path that is furthest above what the fastest quarter of all ranks took; of few
- * exchanges, what they took when repeated. *EXCESS is by how much, in ns: at least a tenth of the
- * time, and 20 ms where the kernel counts in ticks of 10; else there is none: NULL. *OTHERS is how
- * many more ranks of its block share half of it. */
+/* Up to what the fastest quarter of all ranks took for STEP; of few exchanges, what they took when
+ * repeated. NONE if not known. */
+static int64_t usual(const struct run *run, const struct step *step)
+{
+	struct summary all = summarise(run, step);
+
+	if (step->phase == WIREUP && all.count < 4)
+		all = summarise(run, &(struct step){.phase = REPEAT});
+	return all.quarter;
+}
+
+/* The step of the path that is furthest above the usual. *EXCESS is by how much, in ns: at least a
+ * tenth of the time, and 20 ms where the kernel counts in ticks of 10; else there is none: NULL.
+ * *OTHERS is how many more ranks of its block share half of it. */
 const struct step *find_outlier(const struct run *run, const struct path *path, int64_t *excess,
 				int *others)
 {
-	const struct step *most = NULL, repeat = {.phase = REPEAT};
-	int64_t usual = 0;
+	const struct step *most = NULL;
+	int64_t half;
 
 	*excess = *others = 0;
 	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
 	     step++) {
-		int64_t took = step->us * 1000, own = duration(run, step, step->rank);
-		int64_t least = run->time / 10;
-		struct summary all;
-
-		if (step->phase == INIT) /* no rank's */
-			continue;
-		if (step->phase <= LOAD && least < 20000000)
-			least = 20000000;
+		int64_t least =
+			step->phase <= LOAD ? MAX(run->time / 10, 20000000) : run->time / 10;
 		/* The rank itself may have taken less than the step: a setup of the path may span a
-		 * fence that did not hold it. Of FENCE_WAIT and CLOCK_AHEAD the value is NONE,
-		 * below any limit. */
-		if (own < took)
-			took = own;
-		if (took < least || took <= *excess)
+		 * fence that did not hold it. NONE, below any limit, is of no rank. */
+		int64_t took = MIN(step->us * 1000, duration(run, step, step->rank)), quarter;
+
+		if (step->phase == INIT || took < least)
 			continue;
-		all = summarise(run, step);
-		if (step->phase == WIREUP && all.count < 4)
-			all = summarise(run, &repeat);
-		if (all.quarter == NONE || took - all.quarter < least ||
-		    took - all.quarter <= *excess)
-			continue;
-		most = step;
-		usual = all.quarter;
-		*excess = took - usual;
+		quarter = usual(run, step);
+		if (quarter != NONE && took - quarter >= least && took - quarter > *excess) {
+			most = step;
+			*excess = took - quarter;
+		}
 	}
 	if (!most)
 		return NULL;
+	half = usual(run, most) + *excess / 2;
 	for (int rank = most->rank / run->n * run->n; rank / run->n == most->rank / run->n; rank++)
-		if (rank != most->rank && duration(run, most, rank) >= usual + *excess / 2)
+		if (rank != most->rank && duration(run, most, rank) >= half)
 			(*others)++;
 	return most;
 }

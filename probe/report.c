@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static const char *const names[PHASES] = {"daemon", "spawn", "load", "setup",  "fence",
-					  "wireup", "clock", "init", "repeat", "completed"};
+static const char *const names[PHASES] = {
+	[DAEMON] = "daemon",      [SPAWN] = "spawn",      [LOAD] = "load",
+	[SETUP] = "setup",        [FENCE_WAIT] = "fence", [WIREUP] = "wireup",
+	[CLOCK_AHEAD] = "clock",  [INIT] = "init",        [REPEAT] = "repeat",
+	[COMPLETED] = "completed"};
 
 /* The columns of the table and of --ranks. */
 static const struct step columns[] = {{.phase = DAEMON}, {.phase = SPAWN},    {.phase = LOAD},
@@ -146,8 +149,9 @@ static void put_ms(FILE *file, int64_t ns)
 		fprintf(file, "%.6f", (double)ns / 1e6);
 }
 
-/* Writes the cells of the critical path: what all steps of each phase took. Where no fence is seen
- * MPI_Init is its setup. */
+/* Writes the cells of the critical path: what all steps of each phase took. A path without a clock
+ * step has 0 there, other steps that it has not are empty. Where no fence is seen MPI_Init is its
+ * setup. */
 static void put_path(FILE *file, const struct path *path)
 {
 	for (enum phase phase = DAEMON; phase <= CLOCK_AHEAD; phase++) {

@@ -73,7 +73,8 @@ struct run {
 };
 
 /* What time goes into. The rows of -v, and the columns of --csv and --ranks, are some of these. The
- * first three come in ticks; up to CLOCK_AHEAD they are steps of the path. The order counts. */
+ * first three come in ticks; up to CLOCK_AHEAD, and INIT, they are steps of the path. The order
+ * counts. */
 enum phase {
 	DAEMON, /* the start ... the parent created */
 	SPAWN, /* ... this process created */
@@ -114,7 +115,7 @@ struct path {
 /* What a step took over all ranks; NONE throughout if none has a value. */
 struct summary {
 	int count; /* of the ranks that have one */
-	int64_t min, quarter, median, max; /* a quarter of them is up to quarter */
+	int64_t min, quarter, median, max; /* quarter: the lower quartile */
 	int slowest; /* the first rank that has max */
 };
 
@@ -135,7 +136,7 @@ extern volatile struct waiting {
 /* The files, and what each offers. Calls go down this list, never up. */
 
 /* afterwards.c: after the result, what rank 0 asks of all, and how it judges the run */
-int await_release(int printed);
+void await_release(void);
 void collect(struct run *run, const struct stamps *mine, int64_t boot, int64_t repeat);
 int judge(const struct run *run, int status, int verbose, const char *csv, const char *ranks);
 

@@ -6,7 +6,7 @@
  * one that waits in a fence; where fences are not seen, one rank a node. In the exchange, and when
  * clocks are compared, those that wait for another rank speak; besides, rank 0 and the last rank.
  *
- * On the clock, with -t, is arming it. The rest runs when there will be no result.
+ * On the clock, with -t, is arming it. obey_timeout() runs off it, before a rank prints or leaves.
  */
 #include "run.h"
 

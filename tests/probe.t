@@ -55,7 +55,7 @@ for mpi in openmpi mpich; do
 		"$error timeout of 9 s: .* has waited 0 s $part MPI_Init"
 	expect mismatch 1 'FLUX_JOB_SIZE=2 FLUX_TASK_RANK=1 ../lasting ../ziaprobe 1 2 1'
 	expect soon "$fails" 'srun $four 2 ../ziaprobe $(../at 100 seconds) 2' \
-		"$error rank 0 on n1 began [0-9]{1,2}\.[0-9]{6} s before the start; .*"
+		"$error rank 0 on n1 began at least [0-9]{1,2}\.[0-9]{6} s before the start; .*"
 	expect own "$fails" \
 		'srun $four 2 sh -c "[ \$SLURM_PROCID = 0 ] || sleep .1
 			exec ../ziaprobe \$(../at now) 2"' \

@@ -305,6 +305,7 @@ int main(void)
 	is_mismatch("PMI_SIZE=1 SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1", 0);
 	is_mismatch("FLUX_JOB_SIZE=1 FLUX_TASK_RANK=0 SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1", 0);
 	is_mismatch("PMIX_RANK=0 SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1", 0);
+	is_mismatch("PMIX_RANK=0 SLURM_STEP_NUM_TASKS=32", 0);
 	is_mismatch("PMI_SIZE=x OMPI_COMM_WORLD_SIZE=", 0);
 
 	ok(responder(0, 12, 3) == 3 && responder(2, 12, 3) == 5 && responder(3, 12, 3) == -1 &&
