@@ -233,7 +233,8 @@ done
 SLURM_JOB_CPUS_PER_NODE='16,6(x3)' "$@"
 status=$?
 squeue --steps --noheader --format=%j | grep -x monitor
-scancel "$SLURM_JOB_ID"
+kill $!	# not scancel: salloc can hang where its job is cancelled below it
+wait
 exit $status
 END
 job salloc "RUNS=2 PPN=2 SRUN_OPTIONS=--overlap COMPUTE_NODES=2 SLURM_STEP_ID=7 salloc --quiet \
