@@ -131,7 +131,7 @@ expect() {
 	shift 3
 	for line; do
 		case $line in
-		[?*]*) printf '(\|%s)%.1s' "${line#?}" "$line" ;;
+		[?*]*) printf '(\|%s)%.1s' "${line#?}" "$line" ;;	# its ? or * goes behind
 		*) printf '\|(%s)' "$line" ;;
 		esac
 	done | sed 's/\.\*/[^|]*/g' >>"$expected"
@@ -164,7 +164,7 @@ run_cases() {
 }
 
 # said FILE: what the two programs said in it, and what a sanitizer said of their sources, without
-# the remarks of launchers and libraries; those who wait in the order of their ranks
+# the remarks of launchers and libraries; those who wait in the order of their ranks, the 8th word
 said() {
 	sources='(zia(test|probe)|probe/[a-z]+)\.c:'
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n

@@ -269,11 +269,12 @@ for mpi in openmpi mpich; do
 			continue
 		fi
 		like "$mpi, $name: the largest step" "$(largest "$name")" "$place( .*)?$where"
+		outlier="$place of rank (.*)?${where%,*}(,.*)?"
 		case $place in
-		fence|init) continue ;;
+		fence|init) outlier='(no rank|(daemon|spawn|load|setup|wireup) of rank .*)' ;;
 		esac
 		like "$mpi, $name: stands out" "$(grep '^stands out' "$dir/$name/out")" \
-			"stands out: $place of rank (.*)?${where%,*}(,.*)?"
+			"stands out: $outlier"
 	done
 done
 finish
