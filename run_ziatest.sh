@@ -131,6 +131,12 @@ if [ "${1-}" = --check ]; then
 elif [ $# -gt 0 ]; then
 	die "usage: run_ziatest.sh [--check], with settings in the environment"
 fi
+one_line() {	# TEXT: with single blanks
+	printf '%s\n' "$1" | tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//'
+}
+SWEEP=$(one_line "$SWEEP")
+PLACEMENT=$(one_line "$PLACEMENT")
+SRUN_OPTIONS=$(one_line "$SRUN_OPTIONS")
 for number in $SWEEP "$RUNS" "$NICS" "$PPN" "$STRIDE" "$TIMEOUT" "$COMPUTE_NODES"; do
 	case $number in
 	*[!0-9]*|0*|???????*)
@@ -146,6 +152,9 @@ fi
 result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-$SLURM_JOB_ID
 if [ -e "$result" ]; then
 	die "$PWD/$result is there already; move it away"
+fi
+if [ ! -w . ]; then
+	die "cannot write in $PWD"
 fi
 if [ -z "${CHECK-}" ]; then
 	mkdir "$result" || die "cannot make $PWD/$result"
@@ -208,7 +217,8 @@ else
 	echo 'run_ziatest.sh: no python3 (3.6 or later) here, so no summary'
 fi
 archive=$result$failed.tar.gz
-if ! tar --exclude=INCOMPLETE -czf "$archive.part" "$result" || ! mv "$archive.part" "$archive"; then
+if ! { tar --exclude=INCOMPLETE -czf "$archive.part" "$result" &&
+	mv "$archive.part" "$archive"; }; then
 	rm -f "$archive.part"
 	die "cannot write $PWD/$archive: is the disk full?"
 fi

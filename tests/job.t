@@ -259,6 +259,9 @@ is 'a check leaves nothing' "$(ls -d check/ziatest-* 2>/dev/null)$left $status" 
 like 'a check shows settings, launches and times' "$log" "RUNS=4\|SWEEP=2 1\|.*\|\|4 times: \
 ./ziatest ... 1 \"srun --job-name=ziatest-[0-9-]* .* --nodes=2 [^|]*\"\|4 times: .* --nodes=1 [^|]*\
 \|8 launches need at most 1280 s; left: [0-9]+"
+job crowded "CHECK=1 PPN=17 STRIDE=1 SWEEP='$(printf '\t1\n1 ')' $salloc --nodes=1"
+like 'a check of too many processes for a node: a warning' "$log/$status" \
+	'.*warning: 17 processes x 1 cores a node, the job has 16 CPUs: .*\|SWEEP=1\|.*/0'
 run sh -c 'cd check && ./run_ziatest.sh --check'
 like 'a check outside a job' "$err/$status" 'run_ziatest.sh: error: not inside a Slurm job.*/1'
 run sh -c 'cd check && ./run_ziatest.sh --chek'

@@ -300,6 +300,8 @@ honest 'no run that succeeds' 1 '0 of 16' \
 honest 'ended from outside' 1 '13 of 16; This job' 'echo "This job was ended." >INCOMPLETE
 	rm output/2-[34]* ranks-2-[234]*; sed -i "\$d" output/2-2.txt; sed -i "15,\$d" results.csv
 	sed -i "/  zia/d" environment.txt'
+honest 'a last step that stays' 1 '16 of 16; no more launches: step 1.9 does not end' \
+	'set_to STOPPED "step 1.9 does not end"'
 honest 'text without a line end before the result' 0 '16 of 16' \
 	'sed -i "s/^Time test/loaded foo Time test/" output/{}.txt'
 honest 'CR LF' 0 '16 of 16' 'sed -i "s/\$/\r/" *.txt *.csv *.diff output/*'
