@@ -114,7 +114,8 @@ for mpi in openmpi mpich; do
 		# shifted "NODE=SECONDS..." COMMAND...: runs COMMAND with the clock of each NODE so
 		# many seconds ahead, and right elsewhere, whatever the caller's
 		unset FAKETIME
-		export LD_PRELOAD=$faketime:\${LD_PRELOAD#$faketime:} DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
+		export LD_PRELOAD=$faketime:\${LD_PRELOAD#$faketime:}
+		export DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
 		export ASAN_OPTIONS=$ASAN_OPTIONS LSAN_OPTIONS=$LSAN_OPTIONS
 		for shift in \$1; do
 			if [ "\${shift%=*}" = "\$(hostname)" ]; then
