@@ -1,6 +1,6 @@
 #!/bin/sh
-# ziatest: the command it builds, prints and becomes, against a launcher that
-# records its arguments
+# ziatest: the command line that it builds, prints and becomes. The launcher, fake, records its
+# arguments.
 . "$(dirname "$0")/lib.sh"
 
 bin=$tmp/bin
@@ -9,15 +9,18 @@ mkdir "$bin" "$tmp/here"
 cc $sanitize -o "$bin/ziatest" ziatest.c || exit 1
 cat >"$bin/fake" <<'END'
 #!/bin/sh
-# One line: the arguments, each in []
-for arg; do printf '[%s]' "$arg"; done
-echo
+# Prints its arguments, each in [], as one line, and appends that line to $RECORD.
+line=
+for arg; do line="$line[$arg]"; done
+printf '%s\n' "$line" >>"${RECORD:-/dev/null}"
+printf '%s\n' "$line"
 echo $$ >"${PIDFILE:-/dev/null}"
 exit "${FAKE_STATUS:-0}"
 END
 printf '#!/bin/sh\n' >"$bin/probe"
 chmod +x "$bin"/*
 cp "$bin/fake" "$bin/mpirun"
+cp "$bin/fake" "$bin/f"
 cp "$bin/probe" "$tmp/here/ziaprobe"
 PATH=$bin:$PATH
 cd "$tmp/here" || exit 1
@@ -42,42 +45,21 @@ like '{} is replaced, every one, and N is not added' "$err" \
 run ziatest 007 'fake -n'
 like 'N is a decimal number' "$err" "fake -n 7 ./ziaprobe $stamp 7"
 
-# The words of the launcher, each after the arguments that the shell or ziatest makes of it.
-words="\[1\]\[./ziaprobe\]$stamped\[1\]"
-spoken() {	# LAUNCHER PATTERN
-	run ziatest 1 "$1"
-	like "a shell's words: $1" "$out" "$2"
-}
-touch match1 match2
-spoken 'fake "two words" $HOME' "\[two words\]\[$HOME\]$words"
-spoken "fake 'it''s' a\\ b \"\$((1 + 2))\" match?" '\[its\]\[a b\]\[3\]\[match1\]\[match2\]'"$words"
-spoken 'fake "a;b|c&d" n[1-4]' "\[a;b\|c&d\]\[n\[1-4\]\]$words"
-spoken 'fake a; fake' "\[a\]\|$words"
-spoken 'true && fake' "$words"
-spoken 'FOO=bar fake' "$words"
-spoken 'fake $(echo a b)' "\[a\]\[b\]$words"
-spoken '! false | fake' "$words"
-spoken '$UNSET fake' "$words"
-# What wordexp would find otherwise.
-spoken 'fake $((1 << 3)) $((16 % 5))' "\[8\]\[1\]$words"
-spoken 'fake ${PATH:+"q r"} ${UNSET}x' "\[q r\]\[x\]$words"
-spoken 'fake a # note' '\[a\]'
-rm match1 match2
-
 run ziatest -t 30 4 'fake $SLURM_KILL_BAD_EXIT'
-like '-t is passed on, and has srun end the whole job' "$out" \
+like '-t is passed on, and makes srun end the whole job' "$out" \
 	"\[1\]\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[30\]"
 SLURM_KILL_BAD_EXIT=0 run ziatest --timeout=007 4 'fake $SLURM_KILL_BAD_EXIT'
-like 'unless the user has decided that' "$out" \
+like "-t leaves the user's SLURM_KILL_BAD_EXIT alone" "$out" \
 	"\[0\]\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[7\]"
 run ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
 like 'without -t srun is left alone' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]"
 
-run ziatest --ranks 'a b.csv' -v --csv "it's" 4 fake
-like 'files and -v are passed on, quoted for the shell' "$out" \
-	"\[4\]\[./ziaprobe\]$stamped\[4\]\[--ranks\]\[a b.csv\]\[--verbose\]\[--csv\]\[it's\]"
+run ziatest --ranks 'a b.csv' -v --csv "it's" --csv '$HOME' 4 fake
+like 'files and -v are passed on, as they are' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\
+\[--ranks\]\[a b.csv\]\[--verbose\]\[--csv\]\[it's\]\[--csv\]\[\\\$HOME\]"
+is 'the printed line quotes them for a shell' "$(sh -c "$err")" "$out"
 
-# The stamp is the realtime clock, between two readings of date, and not zero-padded.
+# The stamp is a reading of the realtime clock, in plain integers.
 before=$(date +%s%6N)
 run ziatest 1 'fake'
 after=$(date +%s%6N)
@@ -85,25 +67,22 @@ started=$(printf '%s\n' "$err" | awk '{ printf "%s%06d", $4, $5 }')
 ok 'SEC USEC is the time of the start' [ "$before" -le "$started" ]
 ok 'SEC USEC is not later than the end' [ "$started" -le "$after" ]
 padded=0
-for _ in 1 2 3; do	# in the first tenth of a second, where padding would show
+for _ in 1 2 3; do	# in the first tenth of a second, where padding would be visible
 	poll 5 sh -c 'case $(date +%N) in 0[0-5]*) exit 0 ;; *) exit 1 ;; esac'
 	run ziatest 1 'fake'
 	case $err in *' 0'[0-9]*) padded=1 ;; esac
 done
 is 'USEC is a plain integer' $padded 0
 
-# The launcher is the process that ziatest was, and gets its signals.
-PIDFILE=$tmp/pid ziatest 1 'fake "a b"' >"$tmp/out" 2>&1 &
+# A launcher of plain words has the process id of ziatest, and gets its signals.
+PIDFILE=$tmp/pid ziatest 1 'fake a b' >"$tmp/out" 2>&1 &
 pid=$!
 wait $pid
 is 'ziatest becomes the launcher' "$(cat "$tmp/pid")" "$pid"
 printf '#!/bin/sh\nexec sleep 1000\n' >"$bin/sleeper"
-printf '#!/bin/sh\necho "$ZIATEST_NODE"\n' >"$bin/named"
 chmod +x "$bin"/*
 run timeout --foreground 1 ziatest 1 sleeper
 is 'a signal ends the launcher' "$status" 124
-is 'the environment names the node' "$(ziatest 1 named 2>/dev/null)" \
-	"$(cat /proc/sys/kernel/random/boot_id)"
 
 for want in 0 1 7 42 255; do
 	FAKE_STATUS=$want run ziatest 1 fake
@@ -117,19 +96,17 @@ touch "$tmp/plain"
 run ziatest 1 "$tmp/plain"
 is 'a launcher that cannot be executed: 126' "$status" 126
 
-# Where there is no PATH the shell decides; an empty entry of it is the current directory.
-printf '#!/bin/sh\necho run\n' >here
-chmod +x here
-run env -u PATH "$bin/ziatest" 1 here
-is 'without PATH the current directory is not searched' "$out/$status" /127
-run env PATH=/no/such: "$bin/ziatest" 1 here
-is 'an empty entry is the current directory' "$out/$status" run/0
-rm here
-
-# The search in PATH lies before the stamp: what searches after it fails here.
-cat >"$tmp/search.c" <<'END'
+# A library for LD_PRELOAD. With it, the start is 0 0, a search after the stamp aborts ziatest, and
+# an exec of /bin/sh ends with status 99, or fails with the errno in NO_SHELL. If HIDE is set, no
+# file can be opened. MAXERROR is the maximum error of the clock in us; if it is empty, adjtimex
+# fails.
+cat >"$tmp/libc.c" <<'END'
+#define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
 static int stamped;
@@ -147,28 +124,254 @@ int access(const char *path, int mode)
 }
 int execvp(const char *file, char *const argv[])
 {
-	abort();
+	if (stamped)
+		abort();
+	return execvpe(file, argv, environ);
+}
+int execl(const char *path, const char *name, ...)
+{
+	if (!getenv("NO_SHELL"))
+		_exit(99);
+	errno = atoi(getenv("NO_SHELL"));
+	return -1;
+}
+FILE *fopen(const char *path, const char *mode)
+{
+	return getenv("HIDE") ? NULL : fdopen(open(path, O_RDONLY), mode);
+}
+int adjtimex(struct timex *clock)
+{
+	const char *maxerror = getenv("MAXERROR");
+
+	clock->maxerror = maxerror ? atol(maxerror) : 500;
+	return maxerror && !*maxerror ? -1 : TIME_ERROR;
 }
 END
-cc -shared -fPIC -o "$tmp/search.so" "$tmp/search.c" || exit 1
-mkdir "$tmp/first" "$tmp/first/fake"
-PATH=$tmp/no-such:$tmp/first:$PATH run env LD_PRELOAD="$tmp/search.so" ziatest 4 'fake a'
-like 'the search in PATH is not on the clock' "$out" "\[a\]\[4\]\[./ziaprobe\]\[0\]\[0\]\[4\]"
-is 'and finds a program, not a directory' "$status" 0
+cc -shared -fPIC -o "$tmp/libc.so" "$tmp/libc.c" || exit 1
+preload=LD_PRELOAD=$tmp/libc.so
+
+# Plain words or the shell: ziatest must do what /bin/sh does with the line that ziatest printed.
+there=$tmp/there
+mkdir "$there" "$there/dir" "$there/sub"
+touch "$there/match1" "$there/match2" "$there/plain"
+cp "$bin/probe" "$there/ziaprobe"
+cp "$bin/fake" "$there/here"
+cp "$bin/fake" "$there/sub"
+sed 1d "$bin/fake" >"$there/bare"
+{ echo '#!/no/such/interpreter'; cat "$there/bare"; } >"$there/lost"
+chmod +x "$there/bare" "$there/lost"
+for kind in plain dir bare lost; do	# a fake that is not executable, a directory, ...
+	mkdir "$there/in-$kind"
+	cp -R "$there/$kind" "$there/in-$kind/fake"
+done
+RECORD=$tmp/record
+export RECORD
+
+# did COMMAND...: runs COMMAND in $there. Prints the arguments of each fake, sorted, then stdout,
+# the status, the names of all files, and what redirections wrote. Leaves stderr in $tmp/err.
+did() {
+	: >"$RECORD"
+	stdout=$(cd "$there" && "$@" 2>"$tmp/err" </dev/null)
+	status=$?
+	sort "$RECORD"
+	printf '%s\n' "stdout: $stdout" "status: $status"
+	ls "$there"
+	cat "$there/out" "$there/4" 2>/dev/null
+	rm -f "$there/out" "$there/4"
+}
+
+# same KIND LAUNCHER [ENV-ARGUMENT...]: passes if ziatest does what /bin/sh does with the printed
+# line, which begins with LAUNCHER byte for byte. ziatest must do so without /bin/sh if KIND is
+# plain, and by an exec of /bin/sh if KIND is shell.
+same() {
+	kind=$1 launcher=$2
+	shift 2
+	did env "$@" "$bin/ziatest" 4 "$launcher" >"$tmp/of_ziatest"
+	line=$(head -n "$(printf '%s\n' "$launcher" | wc -l)" "$tmp/err")
+	begin=$(printf '%s.' "$launcher" | sed 's/{}/4/g')
+	begin=${begin%.}
+	if [ "$begin" = "$launcher" ]; then
+		begin="$begin 4"
+	fi
+	did env "$@" /bin/sh -c "$line" >"$tmp/of_shell"
+	did env "$@" "$preload" "$bin/ziatest" 4 "$launcher" >"$tmp/of_preloaded"
+	status=$(sed -n 's/^status: //p' "$tmp/of_ziatest")
+	if [ "$kind" = shell ]; then
+		status=99
+	fi
+	title=$(printf '%.75s' "$launcher" | LC_ALL=C tr -c '[:print:]' ' ' | sed 's/\\/&&/g')
+	if ! ok "$kind: $title" agree; then
+		diag "printed: $line"
+		diag "$(tail -n +1 "$tmp/of_ziatest" "$tmp/of_shell" "$tmp/of_preloaded")"
+	fi
+}
+
+agree() {
+	matches "${line#"$begin ./ziaprobe "}" "^$stamp 4\$" &&
+		cmp -s "$tmp/of_ziatest" "$tmp/of_shell" &&
+		grep -qx "status: $status" "$tmp/of_preloaded"
+}
+
+while IFS= read -r row; do
+	same "${row%%:*}" "${row#*:}"
+done <<'END'
+plain:fake
+plain:  	fake  a	b 	--opt=c,d:e@f%g+h^i!j
+plain:fake {} a{}b --{}={}
+plain:./here a
+plain:sub/fake a
+plain:env FOO=bar fake a
+plain:true
+plain:false
+plain:echo a  b
+plain:fake then ! if done
+shell:{} fake
+shell:fake a | fake b
+shell:fake a; fake b
+shell:fake a;
+shell:fake a & wait; fake b
+shell:fake a &
+shell:fake a && fake b
+shell:false && fake
+shell:true && fake
+shell:false || fake
+shell:! fake
+shell:! false | fake
+shell:(fake a)
+shell:(fake a); fake b
+shell:{ fake a; }; fake b
+shell:if true; then fake a; fi; fake b
+shell:if true
+shell:then fake
+shell:for i in 1 2; do fake $i; done; fake
+shell:fake <ziaprobe
+shell:fake >out a
+shell:>out fake a
+shell:fake a 2>&1 >>out
+shell:fake >
+shell:fake (
+shell:fake )
+shell:fake $
+shell:fake $HOME $UNSET "$UNSET" ${UNSET:-x} ${PATH:+"q r"} $UNSET
+shell:$UNSET fake
+shell:fake $((1 + 2)) $((1 << 3)) $((16 % 5))
+shell:fake $(echo a b) "$(echo a  b)" $(
+shell:fake $(echo a b) "$(echo a  b)"
+shell:fake `echo a b`
+shell:fake `
+shell:fake "
+shell:fake "a  b" "c'd" ""
+shell:fake '
+shell:fake 'a  b' 'c"d' '' 'a;b|c&d$e'
+shell:fake it\'s a\ \ b \"
+shell:fake a\
+shell:fake *
+shell:fake match* no-match*
+shell:fake match?
+shell:fake match[12] match[!2] n[1-4]
+shell:fake n[1-4]
+shell:fake n[1-4];
+shell:fake n[1-4]; fake n[1-4]
+shell:fake [
+shell:fake ]
+shell:fake {a,b} match{1,2}
+shell:fake {
+shell:fake }
+shell:fake a#b
+shell:fake a # note
+shell:fake ~ ~/x x~ --dir=~
+shell:FOO=bar fake
+shell:FOO=bar
+shell:FAKE_STATUS=7 fake
+shell:FAKE_STATUS=7 fake || fake
+shell:FOO="a b"; fake $FOO
+shell:exec fake a
+shell:eval fake a
+shell:: a
+shell:. ./bare a
+shell:no-such-program -n
+shell:./no-such-program
+shell:plain
+shell:./plain
+shell:./dir
+shell:./bare a
+shell:./lost a
+END
+kind=shell
+if [ -x /usr/bin/time ]; then
+	kind=plain
+fi
+same $kind 'time fake a'
+same plain 'fake --ntasks-per-node '
+same plain 'fake a	'
+same plain "$(printf 'fake a\rb \013c\014 \201\210\240\377')"
+same plain "f$(seq -s ' ' 1000 | tr -d '[:digit:]' | sed 's/ / a/g')"
+same plain "fake $(printf '%5000s' '' | tr ' ' a)"
+same shell "$(printf '%5000s' '' | tr ' ' a)"
+same shell 'fake a
+fake b'
+same shell 'fake a
+'
+same shell '
+fake'
+same shell 'fake a \
+b'
+same shell 'fake <<END
+text
+END
+fake'
+same plain 'here a' PATH=
+same plain 'here a' "PATH=:$PATH"
+same plain 'here a' "PATH=$PATH:"
+same plain 'here a' "PATH=/no/such::$PATH"
+same shell 'here a' -u PATH
+same shell 'here a'
+same plain 'fake a' "PATH=sub:/usr/bin"
+same plain 'fake a' "PATH=$(printf '%5000s' '' | tr ' ' a):$PATH"
+same plain 'fake a' "PATH=in-plain:in-dir:$PATH"
+same shell 'fake a' "PATH=in-plain:in-dir"
+same shell 'fake a' "PATH=in-bare:$PATH"
+same shell 'fake a' "PATH=in-lost:$PATH"
+
+PATH=$tmp/no-such:$there/in-dir:$PATH run env "$preload" ziatest 4 'fake a'
+like 'the search in PATH is not on the clock' "$out/$status" \
+	'\[a\]\[4\]\[./ziaprobe\]\[0\]\[0\]\[4\]/0'
+
+for case in 2:127 13:126; do	# ENOENT, EACCES
+	run env "$preload" "NO_SHELL=${case%:*}" ziatest 4 'fake;'
+	like "without /bin/sh, errno ${case%:*}: status ${case#*:}" "$out/$err/$status" \
+		"/fake; [^|]*\|ziatest: error: cannot run /bin/sh: [^|]+/${case#*:}"
+done
+
+# The environment describes the launch node.
+printf '#!/bin/sh\necho "$ZIATEST_NODE ${ZIATEST_SYNC-unset}"\n' >"$bin/describe"
+chmod +x "$bin/describe"
+described() {	# NAME EXPECTED ENV-ARGUMENT...
+	title=$1 expected=$2
+	shift 2
+	run env ZIATEST_NODE=old ZIATEST_SYNC=old "$@" ziatest 1 describe
+	like "$title" "$out" "$expected"
+}
+id=$(cat /proc/sys/kernel/random/boot_id)
+described 'ZIATEST_NODE is the boot id' "$id ([0-9]+|no|unset)"
+described 'ZIATEST_NODE without a boot id is the nodename' "$(uname -n) 500" "$preload" HIDE=1
+described 'ZIATEST_SYNC below 16 s is the maximum error' "$id 15999999" "$preload" MAXERROR=15999999
+described 'ZIATEST_SYNC from 16 s on is no' "$id no" "$preload" MAXERROR=16000000
+described 'ZIATEST_SYNC without adjtimex is unset' "$id unset" "$preload" MAXERROR=
 
 ziatest 1 'touch launched; fake' >/dev/full 2>&1
-is 'nowhere to print to: status 1' $? 1
-ok 'nowhere to print to: nothing is launched' test ! -e launched
+is 'the command line cannot be printed: status 1' $? 1
+ok 'the command line cannot be printed: nothing is launched' test ! -e launched
 
-# A substitution belongs to the launcher: it is on the clock.
+# A substitution is part of the launcher, so it is on the clock.
 run ziatest 1 'fake `date +%s%6N`'
 echo "$out" | awk -F '[][]+' '{ exit !($2 >= $5 * 1000000 + $6) }'
 is 'a substitution comes after the stamp' $? 0
 
-# Which probe.
+# The probe is ./ziaprobe or the one next to ziatest.
 mv ziaprobe "$bin/ziaprobe"
 run ziatest 3 fake
-like 'without ./ziaprobe, the one beside ziatest' "$err" "fake 3 $bin/ziaprobe $stamp 3"
+like 'without ./ziaprobe, the one next to ziatest' "$err" "fake 3 $bin/ziaprobe $stamp 3"
 mkdir ziaprobe
 run ziatest 3 fake
 like 'a directory ./ziaprobe is not a probe' "$err" "fake 3 $bin/ziaprobe $stamp 3"
@@ -177,15 +380,16 @@ odd="$tmp/it's a \$HOME"
 mkdir "$odd"
 cp "$bin/ziatest" "$bin/ziaprobe" "$odd"
 run "$odd/ziatest" 3 fake
-like 'its path is one word' "$out" "\[3\]\[$tmp/it's a \\\$HOME/ziaprobe\]$stamped\[3\]"
-is 'and to a shell that reads the printed line' "$(sh -c "$err")" "$out"
+like 'the path of the probe is one word' "$out" \
+	"\[3\]\[$tmp/it's a \\\$HOME/ziaprobe\]$stamped\[3\]"
+is 'it is also one word to a shell that reads the printed line' "$(sh -c "$err")" "$out"
 ln -s "$bin/ziatest" "$tmp/link"
 run "$tmp/link" 3 fake
-like 'also when ziatest is a symbolic link' "$err" "fake 3 $bin/ziaprobe $stamp 3"
+like 'the probe is found if ziatest is a symbolic link' "$err" "fake 3 $bin/ziaprobe $stamp 3"
 rm "$bin/ziaprobe"
 run ziatest 3 fake
-like 'no probe: said once, nothing launched' "$out/$err" \
-	"/ziatest: error: no executable ziaprobe .*'make'"
+like 'no probe: one error, nothing launched' "$out/$err" \
+	"/ziatest: error: cannot find an executable ziaprobe .*'make'"
 is 'no probe: status 1' "$status" 1
 
 # Usage errors.
@@ -203,20 +407,22 @@ run ziatest
 like 'no arguments: a usage error' "$out/$err" "/ziatest: error: N, .* is missing\|$usage"
 is 'no arguments: status 2' "$status" 2
 run ziatest 4 srun --ntasks 4
-like 'an unquoted launcher: a usage error' "$out/$err" "/ziatest: error: too many .*\|$usage"
+like 'an unquoted launcher: a usage error' "$out/$err" \
+	"/ziatest: error: unexpected argument '.*\|$usage"
 is 'an unquoted launcher: status 2' "$status" 2
 run ziatest 4 ' '
 like 'an empty launcher: a usage error' "$out/$err" \
-	"/ziatest: error: the launcher is empty, [^|]*\|$usage"
+	"/ziatest: error: no launcher in '[^|]*\|$usage"
 for comment in '#' '# srun -n 4' '	 #x'; do
 	run ziatest 4 "$comment"
 	like "launcher '$comment': a usage error" "$out/$err/$status" \
-		"/ziatest: error: the launcher is empty, or a comment: '[^|]*\|$usage/2"
+		"/ziatest: error: no launcher in '[^|]*\|$usage/2"
 done
 run ziatest 4 ' --help'
 is 'an option after N, with a blank before it: status 2' "$status" 2
 run ziatest 4 --help
-like 'an option after N: a usage error' "$out/$err" "/ziatest: error: options go before N.*\|$usage"
+like 'an option after N: a usage error' "$out/$err" \
+	"/ziatest: error: the launcher begins with '-'.*\|$usage"
 for seconds in 0 -1 1.5 x '' 99999999999; do
 	run ziatest --timeout "$seconds" 4 fake
 	like "--timeout '$seconds': a usage error" "$out/$err/$status" \
@@ -224,7 +430,7 @@ for seconds in 0 -1 1.5 x '' 99999999999; do
 done
 run ziatest --csv '' 4 fake
 like 'a file without a name: a usage error' "$out/$err/$status" \
-	"/ziatest: error: a file's name is empty\|$usage/2"
+	"/ziatest: error: empty file name [^|]*\|$usage/2"
 run ziatest -n4 fake
 like 'an unknown option is quoted' "$err" "ziatest: error: unknown option[^|]*: '-n4'\|$usage"
 run ziatest -vvvvvvvvvvvvvvvvvvvv 4 fake
