@@ -3,7 +3,7 @@
 #	make MPICC=cc			another MPI compiler wrapper
 #	make CFLAGS=-O3 LDFLAGS=-flto	as usual
 #	make STRICT=1			warnings, as errors: for gcc and clang
-#	make check			the tests; TESTS=tests/phases.t: one
+#	make check			the tests; TESTS=tests/path.t: one
 #	make soak ROUNDS=20 SEED=7	launches with random faults
 #	make bench			what the benchmark itself costs
 #	make install PREFIX=~/.local	both programs, into PREFIX/bin
@@ -20,7 +20,7 @@ PAD = 104857600
 # What lets ziaprobe see when a rank waits in MPI_Init (probe/fence.c): it shows the fences to the
 # MPI library, and no other name of its own. A static build goes without, and so does 'make FENCE='.
 static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
-FENCE = $(if $(static),,-DFENCE -rdynamic -fvisibility=hidden -ldl)
+FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
 
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 

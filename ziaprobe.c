@@ -1,50 +1,45 @@
 /*
- * ziaprobe - the timed half of ziatest: start, initialise MPI, exchange, report
+ * ziaprobe - the timed half of ziatest: start, initialise MPI, exchange a byte, report
  *
  *	LAUNCHER ziaprobe SEC USEC N [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]
  *
- * SEC USEC is the start, in seconds and microseconds since 1970 (UTC), stamped by ziatest or by
- * date +"%s %6N"; N is the number of processes on every node.
+ * SEC and USEC are the start, as given by ziatest or by date +"%s %6N": seconds since 1970 (UTC),
+ * and the microseconds within that second. N is the number of processes per node.
  *
- * Measured: the time from the start until the last originator has its reply. Ranks i*N ... i*N+N-1
- * are block i, meant to be one node. The blocks pair up, 0 with 1, 2 with 3 and so on (the
- * specification counts nodes from 1: odd with even). In a pair, the two processes with the same
- * local rank exchange a byte:
+ * The result is the time from the start until the last originator has received its reply. Ranks
+ * i*N to i*N+N-1 form block i, which should be one node. The blocks pair up: 0 with 1, 2 with 3 and
+ * so on (the specification counts nodes from 1, so there the odd ones come first). In a pair, the
+ * two processes with the same local rank exchange a byte:
  *
  *	originator                   responder
  *	send one byte        --->    receive it
  *	receive it, stamp    <---    answer with one byte
  *
- * Of an odd number of blocks the last originates towards block 0, which answers after its own
- * exchange. A single block's processes each exchange the byte with themselves. MPI_Gather then
- * brings the stamps to rank 0, which reports.
+ * If the number of blocks is odd, the last block also originates: it sends to block 0, which
+ * answers after its own exchange. If there is only one block, each process exchanges the byte with
+ * itself. MPI_Gather then brings the stamps to rank 0.
  *
- * On the clock, from the start to the stamp, are the launch, parse(), MPI_Init and exchange(): main
- * down to its mark. Of probe/ that is now(), uptime() and wait_for(), inside MPI_Init the look-up
- * of the fence and two clock readings for each (fence.c) and, with -t, arm_timeout().
+ * The launch and main(), down to the line that says so, are on the clock. The header of each file
+ * in probe/ lists which of its functions run on the clock.
  *
- * All else in probe/ is off this rank's clock, and but for mismatched(), the memory for the stamps
- * and the timeout's handler it runs when rank 0 has all stamps. Was the time measured the one
- * specified? Are the blocks on nodes of their own, is the start before everything else, do the
- * clocks agree? And where did every millisecond go, on which node (path.c)? The clock assumption is
- * that the realtime clocks of all nodes agree; what they differ by is measured.
+ * Off the clock, rank 0 gathers what it needs to judge the measurement: is each block a node of its
+ * own, does the start precede everything else, was no clock stepped? It then prints either the
+ * result or an error.
  *
- * Exit status: 0; 1 on rank 0 if the measurement was not the specified one, or the result or a file
- * could not be written, and where MPI and launcher do not match; 2 on every rank for bad arguments
- * or a world that does not divide into blocks of N; 124 on every rank that still runs when the
- * timeout has run out.
+ * Exit status: 0 on success; 1 on rank 0 if the measurement is invalid or output cannot be written,
+ * and on every rank if MPI and the launcher do not match; 2 on every rank if the arguments or the
+ * number of processes are wrong; 124 on every rank if the timeout expires.
  */
 #include "probe/run.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 
-/* The pad makes the executable's file PAD bytes larger, 100 MiB, in a read-only segment: a
- * writable array would be charged to every process as memory. make gives it random bytes, in
- * PAD_FILE, which do not compress; without a file it is zeros. In assembler, since a compiler
- * takes minutes for an array of that size. Global, so that it is found with LTO. */
+/* The pad makes the executable 100 MiB larger. It is read-only because writable memory would be
+ * charged to every process. make fills it with random bytes from PAD_FILE, which do not compress.
+ * It is written in assembly because compilers take minutes to compile such an array, and it is
+ * global so that LTO finds it. */
 #ifndef PAD
 #define PAD 104857600
 #endif
@@ -66,28 +61,15 @@ static const char usage[] =
 	"usage: LAUNCHER ziaprobe SEC USEC N [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]";
 
 static struct {
-	int64_t start; /* ns since 1970, UTC */
-	int timeout; /* s from the start, 0: none */
-	int n; /* processes per node, 1 ... INT_MAX */
+	int64_t start; /* a stamp */
+	int timeout; /* seconds after the start, or 0 for none */
+	int n; /* processes per node, 1 to INT_MAX */
 	int verbose;
-	const char *csv, *ranks; /* files, NULL: none */
+	const char *csv, *ranks; /* file names, or NULL */
 } options;
 
-/* The arguments, read on the clock */
-
-/* The number that TEXT names in decimal digits alone, 0 ... MAX; -1 if it does not. */
-static int64_t number(const char *text, int64_t max)
-{
-	intmax_t value;
-
-	errno = 0;
-	value = strtoimax(text, NULL, 10);
-	if (!*text || text[strspn(text, "0123456789")] || errno || value > max)
-		return -1;
-	return value;
-}
-
-/* Reads the arguments into options. Returns NULL, or which of them is wrong. */
+/* Reads the arguments into options, on the clock. Returns NULL or, if they are wrong, an error
+ * message. */
 static const char *parse(int argc, char **argv)
 {
 	static const struct option names[] = {
@@ -100,10 +82,10 @@ static const char *parse(int argc, char **argv)
 	static char wrong[200];
 	const char *numbers[3] = {NULL};
 	int64_t sec, usec, n;
-	int option, count = 0, at = 1; /* the argument that is read */
+	int option, count = 0, at = 1; /* the argument being read */
 
-	opterr = 0; /* every rank would complain */
-	/* '-': what is no option comes as the value of an option 1, wherever it stands. */
+	opterr = 0; /* otherwise every rank would complain */
+	/* Because of the '-', other arguments are returned as the value of option 1. */
 	while ((option = getopt_long(argc, argv, "-vt:", names, NULL)) != -1) {
 		switch (option) {
 		case 1:
@@ -121,65 +103,63 @@ static const char *parse(int argc, char **argv)
 			options.ranks = optarg;
 			break;
 		case 't':
-			if ((n = number(optarg, INT_MAX)) < 1)
-				return "--timeout must be a whole number of seconds from 1 up";
+			if ((n = to_number(optarg, INT_MAX)) < 1)
+				return "--timeout must be a whole number of seconds, 1 or more";
 			options.timeout = (int)n;
 			break;
 		default:
-			snprintf(wrong, sizeof wrong,
-				 "unknown option, or its value is missing: '%s'", argv[at]);
+			snprintf(wrong, sizeof wrong, "unknown option or missing value: '%s'",
+				 argv[at]);
 			return wrong;
 		}
 		at = optind;
 	}
-	if (count != 3 || optind < argc) /* after a -- */
-		return "SEC, USEC and N are needed, and nothing else";
-	/* Half of what fits, so that no difference overflows. */
-	if ((sec = number(numbers[0], INT64_MAX / 1000000000 / 2)) < 0)
-		return "SEC must be the seconds of the start, since 1970";
-	if ((usec = number(numbers[1], 999999)) < 0)
-		return "USEC must be the microseconds of the start, 0 to 999999";
-	if ((n = number(numbers[2], INT_MAX)) < 1)
-		return "N must be the number of processes per node, from 1 up";
-	options.start = sec * 1000000000 + usec * 1000;
+	if (count != 3 || optind < argc) /* arguments after a -- */
+		return "expected exactly three arguments: SEC, USEC and N";
+	/* Half the range, so that no difference overflows. */
+	if ((sec = to_number(numbers[0], INT64_MAX / 1000000 / 2)) < 0)
+		return "SEC, the start in seconds since 1970, must be a whole number";
+	if ((usec = to_number(numbers[1], 999999)) < 0)
+		return "USEC, the microseconds of the start, must be a number from 0 to 999999";
+	if ((n = to_number(numbers[2], INT_MAX)) < 1)
+		return "N, the number of processes per node, must be a whole number, 1 or more";
+	options.start = sec * 1000000 + usec;
 	options.n = (int)n;
 	return NULL;
 }
 
-/* The pairing rule */
-
-/* The rank that RANK, in a world of SIZE, originates its exchange towards, the same local rank of
- * the next block, block 0 following the last. The blocks of even index originate; -1 for others. */
+/* Returns the rank that RANK sends its byte to, in a world of SIZE ranks: the same local rank in
+ * the next block, or in block 0 if RANK is in the last. Returns -1 if RANK is a responder, that is,
+ * in an odd block. */
 static int responder(int rank, int size, int n)
 {
 	return rank / n % 2 == 0 ? (int)(((int64_t)rank + n) % size) : -1;
 }
 
-/* The rank that originates towards RANK as block 0 answers the last of an odd number of
- * blocks; -1 if none does. */
+/* Returns the rank in the last block that also sends to RANK, if RANK is in block 0 and the number
+ * of blocks is odd and greater than one; otherwise returns -1. */
 static int second_originator(int rank, int size, int n)
 {
 	return rank < n && size > n && size / n % 2 == 1 ? size - n + rank : -1;
 }
 
-/* The exchange, on the clock */
-
-/* The originator's part, as RANK: one byte to rank TO and one back. Returns the reply's stamp. */
+/* Plays the originator's part: RANK sends one byte to rank TO and receives one back. Returns the
+ * stamp of the reply. */
 static int64_t ask(int rank, int to)
 {
-	char byte = 0, echo;
+	char byte = 0, reply;
 
 	if (to == rank) { /* the only block */
-		MPI_Sendrecv(&byte, 1, MPI_BYTE, to, 0, &echo, 1, MPI_BYTE, to, 0, MPI_COMM_WORLD,
+		MPI_Sendrecv(&byte, 1, MPI_BYTE, to, 0, &reply, 1, MPI_BYTE, to, 0, MPI_COMM_WORLD,
 			     MPI_STATUS_IGNORE);
 	} else {
 		MPI_Send(&byte, 1, MPI_BYTE, to, 0, MPI_COMM_WORLD);
-		MPI_Recv(&echo, 1, MPI_BYTE, to, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(&reply, 1, MPI_BYTE, to, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	return now();
 }
 
-/* The responder's part. */
+/* Plays the responder's part. */
 static void answer(int originator)
 {
 	char byte;
@@ -188,39 +168,41 @@ static void answer(int originator)
 	MPI_Send(&byte, 1, MPI_BYTE, originator, 0, MPI_COMM_WORLD);
 }
 
-/* This rank's part, waiting SINCE then. Returns the stamp of the reply, 0 on a responder. */
+/* Plays this rank's part, from the stamp SINCE. Returns the stamp of the reply, or UNKNOWN on a
+ * responder. */
 static int64_t exchange(int rank, int size, int n, int64_t since)
 {
 	int to = responder(rank, size, n), second = second_originator(rank, size, n);
-	int64_t replied = 0;
+	int64_t replied = UNKNOWN;
 
 	if (to >= 0) {
-		wait_for(REPLY, to, since);
+		note_state(FOR_REPLY, to, since);
 		since = replied = ask(rank, to);
 	} else {
-		wait_for(MESSAGE, rank - n, since);
+		note_state(FOR_MESSAGE, rank - n, since);
 		answer(rank - n);
 	}
 	if (second >= 0) {
-		wait_for(MESSAGE, second, since);
+		note_state(FOR_MESSAGE, second, since);
 		answer(second);
 	}
 	return replied;
 }
 
-/* The exchange once more, off the clock: once untimed, so that both partners are there, once
- * timed. The last of an odd number of blocks takes no part: block 0 is busy with its own partner.
- * Returns the round trip; NONE where there is none. */
-static int64_t repeat(int rank, int size, int n)
+/* Runs the exchange twice more, off the clock like all that follows down to main(): first untimed,
+ * so that both partners are ready, then timed. If the number of blocks is odd, the last block takes
+ * no part, because block 0 is busy with its own partner. Returns the round-trip time in us, or
+ * UNKNOWN if this rank has none. */
+static int64_t repeat_exchange(int rank, int size, int n)
 {
 	int to = responder(rank, size, n);
-	int64_t begun, trip = NONE;
+	int64_t begun, trip = UNKNOWN;
 
 	MPI_Barrier(MPI_COMM_WORLD);
 	for (int i = 0; i < 2; i++) {
 		if (to < 0) {
 			answer(rank - n);
-		} else if (to >= rank) {
+		} else if (to > rank) {
 			begun = now();
 			trip = ask(rank, to) - begun;
 		}
@@ -228,121 +210,141 @@ static int64_t repeat(int rank, int size, int n)
 	return trip;
 }
 
-/* The result */
-
-/* Fills in, from the stamps, the time, the slowest rank, which is the first of several, and the
- * partners. */
+/* Finds the latest reply: the rank that received it is the slowest, and the time is that stamp
+ * minus the start. If several replies are equally late, the lowest rank counts. */
 static void find_result(struct run *run)
 {
-	run->partner = allocate(run->size, sizeof *run->partner);
-	run->slowest = 0; /* which always originates */
+	run->responder = allocate(run->size, sizeof *run->responder);
+	run->slowest = 0; /* rank 0 is always an originator */
 	for (int rank = 0; rank < run->size; rank++) {
-		run->partner[rank] = responder(rank, run->size, run->n);
-		if (run->partner[rank] >= 0 &&
-		    run->stamps[rank].replied > run->stamps[run->slowest].replied)
+		run->responder[rank] = responder(rank, run->size, run->n);
+		if (run->replied[rank] > run->replied[run->slowest])
 			run->slowest = rank;
 	}
-	run->time = run->stamps[run->slowest].replied - run->start;
+	run->time = run->replied[run->slowest] - run->start;
 }
 
-/* Writes the result's first line for a time of NS into LINE. */
-static void format_time(char *line, size_t size, int64_t ns)
+/* Writes the first line of the result into LINE. US is the time and must be >= 0. */
+static void format_time(char *line, size_t size, int64_t us)
 {
-	long long seconds = ns / 1000000000;
+	long long s = us / 1000000;
 
-	if (seconds < 1)
+	if (s < 1)
 		snprintf(line, size, "Time test was completed in %8.2f millisecs",
-			 (double)ns / 1e6);
+			 (double)us / 1000);
 	else
-		snprintf(line, size, "Time test was completed in %3lld:%02lld min:sec",
-			 seconds / 60, seconds % 60);
+		snprintf(line, size, "Time test was completed in %3lld:%02lld min:sec", s / 60,
+			 s % 60);
 }
 
-/* Prints the result. Returns the exit status. */
-static int print_result(const struct run *run)
+/* On rank 0: prints an error, or the result and the reports that were requested. Returns the exit
+ * status. */
+static int print_result(struct run *run)
 {
+	struct path path;
 	char line[80];
+	int status = 0;
 
+	note_state(WRITING, 0, now());
+	find_result(run);
+	resolve_clocks(run);
+	if (!check_measurement(run))
+		return 1;
+	draw_timelines(run); /* the records hold no stamps from here on */
+	find_path(run, &path);
 	format_time(line, sizeof line, run->time);
-	wait_for(AFTERWARDS, 0, waiting.since); /* a timeout from here on is after the result */
-	obey_timeout();
-	return fprintf(stderr, "%s\nSlowest rank: %d\n", line, run->slowest) < 0;
+	stop_if_timed_out();
+	if (fprintf(stderr, "%s\nSlowest rank: %d\n", line, run->slowest) < 0)
+		return 1;
+	print_warnings(run);
+	if (options.verbose)
+		print_report(run, &path);
+	if (options.csv)
+		status |= append_row(run, &path, options.csv);
+	if (options.ranks)
+		status |= write_ranks(run, options.ranks);
+	return status;
 }
 
-/* 0 if this world can be measured, else the exit status, said once a job: MPI and launcher do not
- * match, the arguments are WRONG (what parse() found), or N does not divide the world. */
+/* Returns 0 if this world can be measured. Otherwise reports why not, once per job, and returns the
+ * exit status. The reason is that MPI and the launcher do not match, that the arguments are invalid
+ * (WRONG is the message from parse()), or that the number of processes is not a multiple of N. */
 static int refuse(const char *wrong, int divisible)
 {
-	if (world.size == 1 && mismatched())
+	int rank, started = world.size == 1 ? launched_size("/proc/self/environ", &rank) : 0;
+
+	if (started > 1) {
+		if (rank <= 0)
+			report("error",
+			       "the launcher started %d processes, but each is alone in its "
+			       "MPI_COMM_WORLD: launcher and MPI library do not match; use that "
+			       "library's mpirun, or another srun --mpi=TYPE (see srun --mpi=list)",
+			       started);
+		else
+			poll(NULL, 0, 1000); /* the launcher may end all when one exits */
 		return 1;
+	}
 	if (!wrong && divisible)
 		return 0;
 	if (world.rank == 0 && wrong)
-		say("error", "%s\n%s", wrong, usage);
+		report("error", "%s\n%s", wrong, usage);
 	else if (world.rank == 0)
-		say("error",
-		    "%d processes are no multiple of N = %d per node; have the launcher start "
-		    "nodes times N",
-		    world.size, options.n);
+		report("error",
+		       "the number of processes, %d, is not a multiple of N = %d; start N per node",
+		       world.size, options.n);
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	/* On the clock from here to the mark. */
-	static struct run run;
-	struct stamps mine = {.entered = now()};
-	int64_t boot = mine.entered - uptime(); /* when this node booted, by the clock as it is */
-	int64_t again = NONE;
+	/* On the clock from here on. */
+	static struct run run; /* so that leak checkers reach what it points to */
+	struct record mine;
+	int64_t entered = now(), returned, replied = UNKNOWN;
+	struct clock boot = read_boot_time(), later;
 	const char *wrong = parse(argc, argv);
-	int printed = 0, divisible, status;
+	int divisible, status;
 
-	wait_for(INITIALISED, 0, mine.entered);
+	note_state(IN_MPI_INIT, 0, entered);
 	if (!wrong && options.timeout)
 		arm_timeout(options.start, options.timeout);
 	MPI_Init(NULL, NULL);
-	mine.initialised = now();
+	returned = now();
 	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	divisible = !wrong && world.size % options.n == 0;
 	if (divisible)
-		mine.replied = exchange(world.rank, world.size, options.n, mine.initialised);
+		replied = exchange(world.rank, world.size, options.n, returned);
 	/* ---- Off the clock from here on ---- */
 
-	__asm__ volatile("" : : "r"(pad)); /* so that no linker drops it */
-	wait_for(REPORT, 0, now());
+	later = read_boot_time();
+	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
+	note_state(FOR_OTHERS, 0, now());
 	status = refuse(wrong, divisible);
-	if (status != 0) {
-		MPI_Finalize();
-		obey_timeout();
-		return status;
-	}
-	run.start = mine.start = options.start;
-	run.size = world.size;
-	run.n = options.n;
-	if (world.rank == 0)
-		run.stamps = allocate(run.size, sizeof mine);
-	MPI_Gather(&mine, sizeof mine, MPI_BYTE, run.stamps, sizeof mine, MPI_BYTE, 0,
-		   MPI_COMM_WORLD);
-	if (world.rank == 0) {
-		find_result(&run);
-		printed = start_holds(&run);
-		if (printed) /* else the clocks are asked first */
+	if (status == 0) {
+		run = (struct run){.start = options.start, .size = world.size, .n = options.n};
+		mine = (struct record){
+			.mark = {[START] = options.start,
+				 [MAIN_ENTERED] = entered,
+				 [INIT_RETURNED] = returned,
+				 [REPLY_RECEIVED] = replied},
+			.step = {later.offset - boot.offset, later.bound + boot.bound},
+			.repeat = UNKNOWN,
+		};
+		if (world.rank == 0)
+			run.replied = allocate(run.size, sizeof replied);
+		note_state(IN_GATHER, 0, now());
+		MPI_Gather(&replied, sizeof replied, MPI_BYTE, run.replied, sizeof replied,
+			   MPI_BYTE, 0, MPI_COMM_WORLD);
+		sleep_until_released();
+		if (options.verbose || options.csv || options.ranks)
+			mine.repeat = repeat_exchange(world.rank, run.size, run.n);
+		gather_records(&run, &mine, boot.offset);
+		if (world.rank == 0)
 			status = print_result(&run);
-	}
-
-	/* What follows waits for rank 0's word: until then others may be on the clock. */
-	await_release();
-	wait_for(AFTERWARDS, 0, now());
-	if (options.verbose || options.csv || options.ranks)
-		again = repeat(world.rank, run.size, run.n);
-	collect(&run, &mine, boot, again);
-	if (world.rank == 0) {
-		if (!printed && start_holds(&run))
-			status = print_result(&run);
-		status = judge(&run, status, options.verbose, options.csv, options.ranks);
+		note_state(FOR_OTHERS, 0, now());
 	}
 	MPI_Finalize();
-	obey_timeout();
+	stop_if_timed_out();
 	return status;
 }

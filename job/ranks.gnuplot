@@ -1,7 +1,7 @@
 # ranks.gnuplot - ranks.svg: a timeline of the ranks of one run, or of two, one below the other
 #
 # summarize sets panels, 1 or 2, and bars, how many each has. Reads for each panel N title-N;
-# bars-N: number, label, and where daemon, spawn, load, setup, waiting and wireup end, in ms;
+# bars-N: number, label, and where daemon, spawn, exec, init, fence, wait and exchange end, in ms;
 # path-N: the critical path, ms and bar.
 
 plot_height = bars * 14 > 560 ? 560 : bars * 14 < 160 ? 160 : bars * 14	# pixels
@@ -11,8 +11,8 @@ set terminal svg size 1000,height font 'Helvetica,13' background 'white' noenhan
 set datafile separator '\t'
 
 # Each differs from its neighbours in brightness too.
-names = 'daemon spawn load setup waiting wireup'
-colours = '#332288 #88ccee #0072b2 #e69f00 #eeeeee #117733'
+names = 'daemon spawn exec init fence wait exchange'
+colours = '#332288 #88ccee #0072b2 #e69f00 #882255 #eeeeee #44aa99'
 half = bars > 200 ? 0.5 : 0.4
 begin(k) = k == 1 ? 0 : column(k + 1)
 
@@ -32,7 +32,7 @@ do for [i = 1:panels] {
 	set title system(sprintf('cat title-%d', i))
 	file = sprintf('bars-%d', i)
 	path = sprintf('path-%d', i)
-	plot for [k = 1:6] file using (column(k + 2)):1:(begin(k)):(column(k + 2)): \
+	plot for [k = 1:7] file using (column(k + 2)):1:(begin(k)):(column(k + 2)): \
 			($1 - half):($1 + half) with boxxyerror fillstyle solid 1 noborder \
 			lc rgb word(colours, k) title word(names, k), \
 		file every (bars + 39) / 40 using (0):1:ytic(2) with dots lc rgb 'white' notitle, \

@@ -5,8 +5,8 @@
 
 set terminal svg size 1000,480 font 'Helvetica,13' background 'white' noenhanced
 set datafile separator '\t'
-steps = 'daemon spawn load setup fence wireup'
-colours = '#332288 #88ccee #0072b2 #e69f00 #eeeeee #117733'
+steps = 'daemon spawn exec init fence exchange'
+colours = '#332288 #88ccee #0072b2 #e69f00 #882255 #44aa99'
 first(launch) = launch == 0 ? 1 : NaN
 later(launch) = launch == 0 ? NaN : 1
 

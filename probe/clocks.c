@@ -1,44 +1,46 @@
 /*
- * clocks.c - what the clocks of the nodes differ by, and whose is right (off the clock)
+ * clocks.c - the offsets between the blocks' clocks, and the reference clock
  *
- * The first ranks of the blocks form a binomial tree: below block i hang i + 1, i + 2, i + 4 ... as
- * long as what is added is less than i's lowest bit, so that i's parent is i & (i - 1). All are
- * compared in as many rounds as the number of blocks has binary digits.
+ * The first ranks of the blocks form a binomial tree. The children of block i are i + 1, i + 2,
+ * i + 4 and so on, as long as the number added is less than the lowest set bit of i (block 0 has no
+ * such limit), so the parent of block i is i & (i - 1). Comparing all blocks takes at most as many
+ * rounds as their number has binary digits.
  *
- * A time is right by the clock that stamped the start, where that is one of these. Which clock
- * is wrong is judged against the median, whoever is rank 0 and wherever the start was stamped.
+ * Off the clock.
  */
 #include "run.h"
 
-enum { CLOCK_ROUNDS = 10 }; /* round trips to compare two clocks; the shortest counts */
+enum { ROUND_TRIPS = 10 }; /* per pair of clocks; the shortest counts */
 
-/* Receives what RANK sends. For the FIRST it waits without taking a core from those at work. */
+/* Receives a stamp from RANK. If FIRST is set, RANK may not have got this far yet, so this rank
+ * sleeps while it waits and leaves its core to ranks that still have work to do. */
 static int64_t receive(int rank, int first)
 {
 	MPI_Request request;
-	int64_t there;
+	int64_t stamp;
 
-	wait_for(CLOCK, rank, now());
-	MPI_Irecv(&there, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD, &request);
+	note_state(FOR_CLOCK, rank, now());
+	MPI_Irecv(&stamp, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD, &request);
 	if (first)
-		await(&request);
+		sleep_until_complete(&request);
 	else
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
-	return there;
+	return stamp;
 }
 
-/* Takes part as the first rank of BLOCK, one of BLOCKS of N ranks: answers the blocks below with
- * its clock, then asks for that of its parent. Returns its own less the parent's, no difference
- * for block 0, which has none. */
+/* Compares clocks for BLOCK, one of BLOCKS blocks of N ranks, whose first rank calls this: sends
+ * its clock to the child blocks, then asks the parent block for its clock. Returns the offset of
+ * this clock from the parent's, or 0 for block 0, which has no parent. */
 struct clock compare_clocks(int block, int blocks, int n)
 {
-	/* None yet; / 256: its sum along the tree, twice in a difference, fits. */
+	/* Nothing is known yet. The division by 256 prevents overflow when bounds are added up
+	 * along the tree and two such sums are added. */
 	struct clock best = {0, block ? INT64_MAX / 256 : 0};
 	int subtree = block ? block & -block : blocks;
 	int parent = (block & (block - 1)) * n;
 
 	for (int64_t step = 1; step < subtree && block + step < blocks; step *= 2)
-		for (int i = 0; i < CLOCK_ROUNDS; i++) {
+		for (int i = 0; i < ROUND_TRIPS; i++) {
 			int child = (block + (int)step) * n;
 			int64_t here;
 
@@ -46,194 +48,102 @@ struct clock compare_clocks(int block, int blocks, int n)
 			here = now();
 			MPI_Send(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD);
 		}
-	for (int i = 0; block > 0 && i < CLOCK_ROUNDS; i++) {
+	for (int i = 0; block > 0 && i < ROUND_TRIPS; i++) {
 		int64_t before = now(), there, trip;
 
 		MPI_Send(&before, 1, MPI_INT64_T, parent, 0, MPI_COMM_WORLD);
 		there = receive(parent, i == 0);
 		trip = now() - before;
-		if (trip >= 0 && trip / 2 + 1 < best.bound)
-			best = (struct clock){before + trip / 2 - there, trip / 2 + 1};
+		if (trip >= 0 && (trip + 1) / 2 + 1 < best.bound)
+			best = (struct clock){before + trip / 2 - there, (trip + 1) / 2 + 1};
 	}
 	return best;
 }
 
-/* Each block's clock less block 0's goes to SUMS; in the facts it is less its parent's. */
+/* Stores in SUMS the offset of each block's clock from block 0's. The records hold the offset from
+ * the parent's clock. */
 static void sum_clocks(const struct run *run, struct clock *sums)
 {
-	sums[0] = run->facts[0].clock;
+	sums[0] = run->records[0].clock;
 	for (int i = 1; i < run->size / run->n; i++) {
-		sums[i] = run->facts[i * run->n].clock;
+		sums[i] = run->records[i * run->n].clock;
 		sums[i].offset += sums[i & (i - 1)].offset;
 		sums[i].bound += sums[i & (i - 1)].bound;
 	}
 }
 
-/* Clock A less clock B, of which both are less the same third; 0 of the same. */
+/* Returns the offset of clock A from clock B, given the offsets of both from a third clock. */
 static struct clock difference(const struct clock *a, const struct clock *b)
 {
 	return (struct clock){a->offset - b->offset, a == b ? 0 : a->bound + b->bound};
 }
 
-/* The block whose one of CLOCKS is the median, of an even number the lower one in the middle. */
-static int median_clock(const struct clock *clocks, int blocks)
+/* Returns the block whose clock is the median of CLOCKS. If their number is even, the median is the
+ * lower of the two in the middle. */
+static int find_median_block(const struct clock *clocks, int blocks)
 {
-	int64_t *offsets = allocate(blocks, sizeof *offsets), median;
+	int64_t *offsets = allocate(blocks, sizeof *offsets);
 	int block = 0;
 
 	for (int i = 0; i < blocks; i++)
 		offsets[i] = clocks[i].offset;
-	median = select_ns(offsets, blocks, (blocks - 1) / 2);
-	while (clocks[block].offset != median)
+	qsort(offsets, (size_t)blocks, sizeof *offsets, compare_times);
+	while (clocks[block].offset != offsets[(blocks - 1) / 2])
 		block++;
 	free(offsets);
 	return block;
 }
 
-/* On rank 0, from the facts: fills in the skew, and turns the clocks into those of all ranks, less
- * the reference. */
-void settle_clocks(struct run *run)
+/* On rank 0: finds the median clock and the reference clock, and stores in every rank's record the
+ * offset of its clock from the reference clock. */
+void resolve_clocks(struct run *run)
 {
-	int blocks = run->size / run->n, median, reference;
+	int blocks = run->size / run->n, reference;
 	struct clock *sums = allocate(blocks, sizeof *sums);
 
 	sum_clocks(run, sums);
-	median = reference = run->worst_block = median_clock(sums, blocks);
-	for (int i = blocks - 1; i >= 0; i--)
-		if (run->facts[i * run->n].on_start_node) {
-			run->start_clock_known = 1;
-			reference = i;
+	run->median_block = run->worst_block = reference = find_median_block(sums, blocks);
+	for (int rank = run->size - 1; rank >= 0; rank--) /* so that the lowest counts */
+		if (run->records[rank].on_launch_node) {
+			run->launch_clock_known = 1;
+			reference = rank / run->n;
 		}
 	for (int i = 0; i < blocks; i++) {
-		struct clock skew = difference(sums + i, sums + median);
+		struct clock clock = difference(sums + i, sums + run->median_block);
 
-		if (!run->start_clock_known && skew.offset + skew.bound > run->slack)
-			run->slack = skew.offset + skew.bound;
-		if (llabs(skew.offset) > llabs(run->skew.offset)) {
-			run->skew = skew;
+		/* Of equal offsets, often 0, the one with the largest bound counts. */
+		if (llabs(clock.offset) > llabs(run->worst.offset) ||
+		    (llabs(clock.offset) == llabs(run->worst.offset) &&
+		     clock.bound > run->worst.bound)) {
+			run->worst = clock;
 			run->worst_block = i;
+		}
+		if (llabs(clock.offset) > MAX(clock.bound, llabs(run->doubtful.offset))) {
+			run->doubtful = clock;
+			run->doubtful_block = i;
 		}
 	}
 	for (int rank = 0; rank < run->size; rank++)
-		run->facts[rank].clock = difference(sums + rank / run->n, sums + reference);
+		run->records[rank].clock = difference(sums + rank / run->n, sums + reference);
 	free(sums);
 }
 
-/* What the stamps of RANK are ahead of the reference; 0 while the clocks are not known. */
-int64_t ahead(const struct run *run, int rank)
+/* Returns the offset to subtract from RANK's stamps. An offset within its bound counts as 0,
+ * because it may be noise. */
+int64_t clock_offset(const struct run *run, int rank)
 {
-	return run->facts ? run->facts[rank].clock.offset : 0;
+	const struct clock *clock = &run->records[rank].clock;
+
+	return llabs(clock->offset) > clock->bound ? clock->offset : 0;
 }
 
-/* The time by the reference. */
+/* Returns the time as measured by the reference clock. */
 int64_t corrected_time(const struct run *run)
 {
 	int64_t latest = INT64_MIN;
 
-	for (int rank = 0; rank < run->size; rank++) {
-		int64_t replied = run->stamps[rank].replied - ahead(run, rank);
-
-		if (run->partner[rank] >= 0 && replied > latest)
-			latest = replied;
-	}
-	return latest - run->start;
-}
-
-/* By how much RANK has for certain a stamp from before the start, as far as the clocks are known:
- * by the clock that stamped the start, or where that is not known by every one; <= 0 if not. */
-static int64_t too_early(const struct run *run, int rank)
-{
-	int64_t first = run->stamps[rank].entered;
-
-	if (run->partner[rank] >= 0 && run->stamps[rank].replied < first)
-		first = run->stamps[rank].replied;
-	if (run->facts)
-		first += run->facts[rank].clock.bound + run->slack;
-	return run->start - (first - ahead(run, rank));
-}
-
-/* The first rank by which the start cannot be right: it was told another than rank 0, or began
- * before it; else the slowest, if the time as measured is negative. -1 if there is none. */
-static int first_doubtful(const struct run *run)
-{
 	for (int rank = 0; rank < run->size; rank++)
-		if (run->stamps[rank].start != run->start || too_early(run, rank) > 0)
-			return rank;
-	return run->time < 0 ? run->slowest : -1;
-}
-
-/* Whether the start can be right, as far as the clocks are known. */
-int start_holds(const struct run *run)
-{
-	return first_doubtful(run) < 0;
-}
-
-/* Says so if the start cannot be right. Returns the exit status. */
-int check_start(const struct run *run)
-{
-	int rank = first_doubtful(run);
-
-	if (rank < 0)
-		return 0;
-	if (run->stamps[rank].start != run->start)
-		say("error",
-		    "ranks 0 and %d were told different starts; expand SEC and USEC once, before "
-		    "the launcher starts the ranks",
-		    rank);
-	else if (too_early(run, rank) > 0)
-		say("error",
-		    "rank %d on %s began at least %.6f s before the start; check SEC USEC, and the "
-		    "clocks of %s and of the node that stamped the start",
-		    rank, run->facts[rank].host, (double)too_early(run, rank) / 1e9,
-		    run->facts[rank].host);
-	else
-		say("error",
-		    "the time would be %.6f s, as rank %d on %s had its reply before the start by "
-		    "its own clock; synchronise the clocks and run again",
-		    (double)run->time / 1e9, rank, run->facts[rank].host);
-	return 1;
-}
-
-/* Whether the clock that stamped the start, which is no rank's, is not synchronised while those of
- * all blocks are, as their kernels say. On a machine without NTP nothing is amiss. */
-static int unsynchronised(const struct run *run)
-{
-	const char *sync = getenv("ZIATEST_SYNC");
-	int others = 1;
-
-	for (int rank = 0; rank < run->size; rank += run->n)
-		others &= run->facts[rank].synchronised;
-	return !run->start_clock_known && sync && strcmp(sync, "no") == 0 && others;
-}
-
-/* Warns where the stamping clock may be off, and where a clock is off by more than its bound, 1 ms
- * and 1 % of the time. Of two blocks neither can be blamed. */
-void check_clocks(const struct run *run)
-{
-	int64_t off = llabs(run->skew.offset);
-	double skew = (double)off / 1e6, bound = (double)run->skew.bound / 1e6;
-	char corrected[100] =
-		"there is no corrected time, as the clock that stamped the start is not known";
-	const char *advice = "synchronise the clocks and run again";
-
-	if (unsynchronised(run))
-		say("warning",
-		    "the clock that stamped the start is not synchronised, its kernel says, while "
-		    "those of all nodes are: the time may be off by as much as that clock is; "
-		    "synchronise it, or start ziatest on a node of the job");
-	if (off <= run->skew.bound || off <= 1000000 || off <= run->time / 100)
-		return;
-	if (run->start_clock_known)
-		snprintf(corrected, sizeof corrected,
-			 "by the clock that stamped the start the time is %.2f ms",
-			 (double)corrected_time(run) / 1e6);
-	if (run->size == 2 * run->n)
-		say("warning", "the clocks of %s and %s differ by %.3f ms (within %.3f ms); %s; %s",
-		    run->facts[0].host, run->facts[run->n].host, skew, bound, corrected, advice);
-	else
-		say("warning",
-		    "the clock of %s is %.3f ms %s the median of all nodes' (within %.3f ms); %s; "
-		    "%s",
-		    run->facts[run->worst_block * run->n].host, skew,
-		    run->skew.offset > 0 ? "ahead of" : "behind", bound, corrected, advice);
+		if (run->responder[rank] >= 0)
+			latest = MAX(latest, run->replied[rank] - clock_offset(run, rank));
+	return latest - run->start;
 }

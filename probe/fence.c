@@ -1,33 +1,33 @@
 /*
  * fence.c - when this rank waits for the others inside MPI_Init
  *
- * That wait is a call of the process manager's fence. As make builds it, the executable defines
- * and exports these functions, which take the clock before and after and call the library's own.
- * Whatever happens here, that one gets what its caller gave, and its answer is returned.
+ * Ranks wait for each other in fences of the process manager. When built by make, the executable
+ * defines and exports the functions that MPI libraries call to enter a fence. Each function takes a
+ * stamp, calls the library's function of the same name, and takes another stamp. Whatever happens
+ * here, the library's function receives what the caller passed, and the caller receives its result.
  *
- * On the clock are two readings for each fence, and the look-up of each function, 4 to 7 us.
+ * On the clock: two stamps per fence, and one look-up per function, which takes 4 to 7 us.
  *
- * Nothing is seen where the library's start-up protocol is built in (MPICH's) or bound directly,
- * nor without FENCE, which a static build and one by hand leave out: there is no other library
- * to call then.
+ * Fences cannot be seen if the MPI library has its start-up protocol built in, as MPICH does, or
+ * binds these functions directly. Builds by hand leave this code out. So do static builds, because
+ * they have no other library to call.
  */
 #include "run.h"
 
 #include <stdatomic.h>
 
-static atomic_int entered_count; /* fences */
-
-/* The first of them; 0: not yet. A callback writes in the library's thread. */
+/* The first fences; 0 means not yet. Callbacks write here from the library's thread. */
 static struct {
 	_Atomic int64_t entered, left;
-} stays[FENCES];
+} fences[FENCES];
 
-/* What the fence that was found last is called, and the library that has it; NULL: none yet. */
+/* The function found last, and the library that contains it; NULL if none yet. */
 static struct {
 	const char *name, *file;
 } library;
 
-/* Whose fences are seen, as "PMIx, libpmix.so.2"; NULL if none are. Static storage. */
+/* Returns the interface and the library whose fences are seen, for example "PMIx, libpmix.so.2", in
+ * static storage; NULL if none have been seen. */
 const char *fence_library(void)
 {
 	static char text[80];
@@ -40,102 +40,102 @@ const char *fence_library(void)
 	return text;
 }
 
-/* Whether fences show at all: whether no fence means that this rank has not come to one. */
-int fences_show(void)
-{
-#if defined FENCE && defined OPEN_MPI
-	return 1;
-#else
-	return entered_count > 0;
-#endif
-}
-
-/* Whether this rank is in a fence now. If so, *SINCE becomes when it entered it, otherwise, if it
- * has been in one, when it left the last. Async-signal-safe. */
+/* Returns whether this rank is in a fence now. Stores in *SINCE when it entered that fence or, if
+ * it is in none, when it left the last one, if there was one. Async-signal-safe. */
 int in_fence(int64_t *since)
 {
 	for (int i = 0; i < FENCES; i++) {
-		if (!stays[i].entered)
+		if (!fences[i].entered)
 			continue;
-		*since = stays[i].left ? stays[i].left : stays[i].entered;
-		if (!stays[i].left)
+		*since = fences[i].left ? fences[i].left : fences[i].entered;
+		if (!fences[i].left)
 			return 1;
 	}
 	return 0;
 }
 
-/* Whether the environment's NAME, a setting of Open MPI's, is on. */
-static int on(const char *name)
+/* Returns whether NAME, one of Open MPI's settings, is switched on in the environment. */
+static int is_on(const char *name)
 {
 	const char *text = getenv(name);
 
 	return text && *text && strcmp(text, "0") != 0 && strcmp(text, "false") != 0;
 }
 
-/* Fills in the fences entered before UNTIL, when MPI_Init returned; none where Open MPI is told not
- * to wait in them. */
-void read_fences(struct facts *facts, int64_t until)
+/* Fills in the marks of the fences in MARKS, which must already hold INIT_RETURNED. Counting
+ * stops at the first fence that was not left before MPI_Init returned; all later marks are UNKNOWN.
+ * No fence counts if Open MPI was told not to wait in them. */
+void read_fences(int64_t *marks)
 {
-	if (on("OMPI_MCA_pmix_base_async_modex") || on("OMPI_MCA_async_mpi_init"))
+	int64_t *mark = marks + FENCE_ENTERED;
+
+	for (int m = FENCE_ENTERED; m < FENCES_END; m++)
+		marks[m] = UNKNOWN;
+	if (is_on("OMPI_MCA_pmix_base_async_modex") || is_on("OMPI_MCA_async_mpi_init"))
 		return;
 	for (int i = 0; i < FENCES; i++) {
-		int64_t entered = stays[i].entered, left = stays[i].left;
+		int64_t entered = fences[i].entered, left = fences[i].left;
 
-		if (entered && entered < until)
-			facts->fences[facts->fence_count++] =
-				(struct fence){entered, left ? left : INT64_MAX};
+		if (!entered)
+			continue;
+		if (!left || left > marks[INIT_RETURNED])
+			return;
+		*mark++ = entered;
+		*mark++ = left;
 	}
 }
 
-#ifdef FENCE
+#ifdef SEE_FENCES
 #include <dlfcn.h>
 #include <link.h>
 
-/* What the caller of a non-blocking fence wants to have called. */
+static atomic_int entered_count; /* number of fences entered */
+
+/* The callback that the caller of a non-blocking fence passed. */
 static struct callback {
 	void (*done)(int status, void *data);
 	void *data;
 } callbacks[FENCES];
 
-/* Nesting in this thread. A library's PMIx_Fence may call its PMIx_Fence_nb, which is ours too:
- * only the outermost call is a fence. */
+/* How deeply this thread is nested in the functions below. A library's PMIx_Fence may call
+ * PMIx_Fence_nb, and so reach ours. Only the outermost call counts as a fence. */
 static _Thread_local int depth;
 
-/* A fence begins, of all ranks if ALL. Returns its number, -1 if it is not kept. Each needs its
- * leave_fence(). */
-static int enter_fence(int all)
+/* Begins a fence, which counts only if it is a fence OF_ALL ranks. Returns its index, or -1 if it
+ * does not count. Every call must be matched: by leave_fence() or, if non-blocking, by depth--. */
+static int enter_fence(int of_all)
 {
 	int i;
 
-	if (depth++ > 0 || !all)
+	if (depth++ > 0 || !of_all)
 		return -1;
 	i = atomic_fetch_add(&entered_count, 1);
 	if (i >= FENCES)
 		return -1;
-	stays[i].entered = now();
+	fences[i].entered = now();
 	return i;
 }
 
-/* The call that enter_fence() returned I for has returned; with ENDED so has its fence. */
-static void leave_fence(int i, int ended)
+/* Ends fence I, the value that enter_fence() returned. */
+static void leave_fence(int i)
 {
 	depth--;
-	if (i >= 0 && ended)
-		stays[i].left = now();
+	if (i >= 0)
+		fences[i].left = now();
 }
 
-/* A non-blocking fence has ended. */
-static void end(int status, void *data)
+/* Ends a non-blocking fence. It is called instead of the caller's callback, which it then calls. */
+static void complete_fence(int status, void *data)
 {
 	struct callback *callback = data;
 
-	stays[callback - callbacks].left = now();
+	fences[callback - callbacks].left = now();
 	callback->done(status, callback->data);
 }
 
-/* Whether PROCS, COUNT of PMIx's pmix_proc_t, are all ranks: none, or the one of rank
- * PMIX_RANK_WILDCARD. */
-static int of_all(const void *procs, size_t count)
+/* Returns whether PROCS, an array of COUNT pmix_proc_t, means all ranks. It does if it is empty or
+ * contains only the rank PMIX_RANK_WILDCARD. */
+static int covers_all_ranks(const void *procs, size_t count)
 {
 	const struct proc {
 		char nspace[256];
@@ -145,32 +145,32 @@ static int of_all(const void *procs, size_t count)
 	return !proc || count == 0 || (count == 1 && proc->rank == UINT32_MAX - 1);
 }
 
-/* The function NAME of the loaded library FILE or of those that it needs; NULL where they have
- * none. */
+/* Returns the function NAME from FILE, a loaded library, or from the libraries that it depends on;
+ * NULL if there is none. */
 static void *function_of(const char *file, const char *name)
 {
+	/* The empty name is this executable's, whose function is the one below. */
 	void *handle = *file ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 
 	return handle ? dlsym(handle, name) : NULL;
 }
 
-/* Points *OWN to the function NAME that CALLER would have called without this file: the next one.
- * Where there is none, the library came in with a plugin that was opened privately: CALLER's own,
- * or where CALLER is not its caller, as after a tail call, any that is loaded. NULL where there is
- * none at all. Found once, and kept. */
-static void find(void *own, const char *name, void *caller)
+/* Stores in *FUNCTION the function NAME that CALLER would have called if this file did not exist.
+ * Normally RTLD_NEXT finds it. If not, its library was loaded privately, along with a plugin. Then
+ * CALLER's object is searched and, because a tail call hides the real caller, so are all other
+ * loaded objects. *FUNCTION stays NULL if nothing is found. */
+static void find_function(void **function, const char *name, void *caller)
 {
-	void **function = own, *program;
 	struct link_map *loaded = NULL;
+	void *program;
 	Dl_info object;
 
-	if (*function)
+	if (*function) /* found by an earlier call */
 		return;
 	*function = dlsym(RTLD_NEXT, name);
 	if (!*function && dladdr(caller, &object))
 		*function = function_of(object.dli_fname, name);
-	program = dlopen(NULL, RTLD_LAZY);
-	if (!*function && program)
+	if (!*function && (program = dlopen(NULL, RTLD_LAZY)))
 		dlinfo(program, RTLD_DI_LINKMAP, &loaded);
 	for (; loaded && !*function; loaded = loaded->l_next)
 		*function = function_of(loaded->l_name, name);
@@ -180,43 +180,45 @@ static void find(void *own, const char *name, void *caller)
 	}
 }
 
-/* The types are those of PMIx 2 to 5, PMI-2 and PMI-1 as the machine passes them. */
+/* The parameter types match those of PMIx 2 to 5, PMI-2 and PMI-1 at the level of the ABI. */
 #define EXPORTED __attribute__((visibility("default")))
-#define FENCE_OF(name, parameters, arguments, all)                                                 \
+#define FENCE_OF(name, parameters, arguments, of_all)                                              \
 	EXPORTED int name parameters                                                               \
 	{                                                                                          \
-		static int(*own) parameters;                                                       \
-		int fence = enter_fence(all), result = -1;                                         \
+		static int(*function) parameters;                                                  \
+		int fence = enter_fence(of_all), result = -1;                                      \
                                                                                                    \
-		find(&own, #name, __builtin_return_address(0));                                    \
-		if (own)                                                                           \
-			result = own arguments;                                                    \
-		leave_fence(fence, 1);                                                             \
+		find_function((void **)&function, #name, __builtin_return_address(0));             \
+		if (function)                                                                      \
+			result = function arguments;                                               \
+		leave_fence(fence);                                                                \
 		return result;                                                                     \
 	}
 FENCE_OF(PMIx_Fence, (const void *procs, size_t count, const void *info, size_t infos),
-	 (procs, count, info, infos), of_all(procs, count))
+	 (procs, count, info, infos), covers_all_ranks(procs, count))
 FENCE_OF(PMI2_KVS_Fence, (void), (), 1)
 FENCE_OF(PMI_Barrier, (void), (), 1)
 
-/* The non-blocking one ends in its callback. Any answer but PMIX_SUCCESS, 0, means that none
- * comes. */
+/* The non-blocking fence ends in its callback. If the call returns anything other than PMIX_SUCCESS
+ * (0), there will be no callback, so it was not a fence. */
 typedef void callback_fn(int status, void *data);
 EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,
 			   callback_fn *done, void *data)
 {
-	static int (*own)(const void *, size_t, const void *, size_t, callback_fn *, void *);
-	int fence = enter_fence(done && of_all(procs, count)), result = -1;
+	static int (*function)(const void *, size_t, const void *, size_t, callback_fn *, void *);
+	int fence = enter_fence(done && covers_all_ranks(procs, count)), result = -1;
 
-	find(&own, "PMIx_Fence_nb", __builtin_return_address(0));
+	find_function((void **)&function, "PMIx_Fence_nb", __builtin_return_address(0));
 	if (fence >= 0) {
 		callbacks[fence] = (struct callback){done, data};
-		done = end;
+		done = complete_fence;
 		data = &callbacks[fence];
 	}
-	if (own)
-		result = own(procs, count, info, infos, done, data);
-	leave_fence(fence, result != 0);
+	if (function)
+		result = function(procs, count, info, infos, done, data);
+	depth--;
+	if (fence >= 0 && result != 0)
+		fences[fence].entered = 0;
 	return result;
 }
 #endif

@@ -1,89 +1,68 @@
 /*
- * launcher.c - what the launcher says of this process, in its environment
+ * launcher.c - how many processes the launcher started, and which one this is
  *
- * Where the launcher started several processes but each is a world of its own, launcher and
- * executable belong to different MPI libraries. Only worlds of one are asked: the variables of
- * an outer job linger, and must not cost a larger world its number.
+ * Each launcher passes both in environment variables. The first launcher in this list whose
+ * variable is set counts, because it may have been called from a shell that one further down
+ * started.
  *
- * Off the clock, but for launched_rank, a part of arming the timeout.
+ * On the clock: launched_rank(), as part of arming the timeout.
  */
 #include "run.h"
 
-#include <poll.h>
+#include <limits.h>
 
-/* How many processes the launcher started, and which this is; srun's last. */
-static const char *const names[][2] = {
-	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
-	{"PMI_SIZE", "PMI_RANK"},
-	{"", "PMIX_RANK"},
-	{"", "PMI_ID"},
-	{"", "ALPS_APP_PE"},
-	{"", "PALS_RANKID"},
+static const struct {
+	const char *size, *rank;
+} launchers[] = {
+	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, /* Open MPI's mpirun */
+	{"PMI_SIZE", "PMI_RANK"}, /* Hydra, PALS, Slurm with PMI-1 or PMI-2 */
 	{"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
 	{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
 };
-enum { SIZE, RANK, NAMES = sizeof names / sizeof *names, SRUN = NAMES - 1 };
+enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
 
-/* The environment's NAME as a number, -1 if it is none. */
-static int variable(const char *name)
-{
-	const char *text = getenv(name);
-
-	if (!text || !*text || text[strspn(text, "0123456789")] || strlen(text) > 9)
-		return -1;
-	return (int)strtol(text, NULL, 10);
-}
-
-/* This process's rank as the launcher says, -1 if it does not. */
+/* Returns this process's rank according to its launcher, or -1. Must be called before MPI_Init. */
 int launched_rank(void)
 {
 	int rank = -1;
 
-	for (int i = 0; i < NAMES && rank < 0; i++)
-		rank = variable(names[i][RANK]);
+	for (int i = 0; i < LAUNCHERS && rank < 0; i++)
+		rank = (int)to_number(getenv(launchers[i].rank), INT_MAX);
 	return rank;
 }
 
-/* How many of names count: not srun's, where they are an outer job's and disagree with PMI's. */
-static int trusted_names(void)
+/* If ENTRY sets the variable NAME, stores its value in *VALUE. */
+static void read_variable(const char *entry, const char *name, int *value)
 {
-	int pmix = variable("PMIX_RANK"), pmi = variable("PMI_RANK"),
-	    srun = variable("SLURM_PROCID");
+	size_t length = strlen(name);
 
-	return (pmix < 0 && pmi < 0) || (srun >= 0 && (srun == pmix || srun == pmi)) ? NAMES : SRUN;
+	if (strncmp(entry, name, length) == 0 && entry[length] == '=')
+		*value = (int)to_number(entry + length + 1, INT_MAX);
 }
 
-/* In a world of one: whether the launcher started more, as a size above 1 says, or a rank above 0.
- * A size of 1 acquits, but for srun's, which may be an outer job's. One rank says so. */
-int mismatched(void)
+/* Returns the number of processes that the launcher started, and stores the rank of this one in
+ * *RANK; either is -1 if the launcher does not set it. ENVIRONMENT is the file that holds the
+ * environment as the launcher made it, /proc/self/environ, because MPI_Init may have set some of
+ * the variables since. */
+int launched_size(const char *environment, int *rank)
 {
-	int size = -1, rank = -1; /* as one launcher says; MPI itself may set another's */
-	char several[16] = "several";
+	FILE *file = fopen(environment, "r");
+	int sizes[LAUNCHERS], ranks[LAUNCHERS], i = 0;
+	size_t room = 0;
+	char *entry = NULL;
 
-	for (int i = 0; i < trusted_names(); i++) {
-		int started = variable(names[i][SIZE]), number = variable(names[i][RANK]);
-
-		if (started == 1 && i != SRUN)
-			return 0;
-		if (size < 0 && (started > 1 || (rank < 0 && number > 0)))
-			rank = number;
-		if (size < 0 && started > 1)
-			size = started;
-	}
-	if (size < 0 && rank < 0)
-		return 0;
-	if (size > 0)
-		snprintf(several, sizeof several, "%d", size);
-	if (rank < 0)
-		rank = launched_rank();
-	/* Rank 0 speaks; where no size is known it cannot know, and rank 1 does. */
-	if (rank <= (size < 0))
-		say("error",
-		    "the launcher started %s processes but MPI sees 1: launcher and executable "
-		    "belong to different MPI libraries; use the mpirun of the MPI that built "
-		    "ziaprobe, or another srun --mpi=TYPE",
-		    several);
-	else
-		poll(NULL, 0, 1000); /* who leaves first may have the launcher end all */
-	return 1;
+	for (int k = 0; k < LAUNCHERS; k++)
+		sizes[k] = ranks[k] = -1;
+	while (file && getdelim(&entry, &room, '\0', file) > 0)
+		for (int k = 0; k < LAUNCHERS; k++) {
+			read_variable(entry, launchers[k].size, &sizes[k]);
+			read_variable(entry, launchers[k].rank, &ranks[k]);
+		}
+	free(entry);
+	if (file)
+		fclose(file);
+	while (i < LAUNCHERS - 1 && sizes[i] < 0)
+		i++;
+	*rank = ranks[i]; /* -1 if none is set, as is the size */
+	return sizes[i];
 }

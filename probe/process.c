@@ -1,45 +1,113 @@
 /*
- * process.c - when the process of a rank, and the one that created it, were created (off the clock)
+ * process.c - which node this is, when this process was created, and what it runs
  *
- * The kernel says so in /proc/PID/stat, in ticks (of 10 ms) since it booted.
+ * Off the clock.
  */
 #include "run.h"
 
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
-/* When the process whose file is PATH was created, on a node that booted at BOOT; its name goes to
- * NAME, of 16 bytes. NONE if that cannot be read. */
-static int64_t creation(const char *path, int64_t boot, char *name)
+/* Returns a 64-bit hash (FNV-1a) of TEXT and of the text whose hash is BEFORE. */
+static uint64_t hash(uint64_t before, const char *text)
+{
+	for (; *text; text++)
+		before = (before ^ (unsigned char)*text) * 0x100000001b3;
+	return before;
+}
+
+/* Fills in which node this is, and whether ziatest ran on it. The kernel's boot id identifies a
+ * node even if containers on different nodes share a host name, or those on one node have
+ * different ones. */
+void identify_node(struct record *record)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	const char *launch_node = getenv("ZIATEST_NODE");
+	char id[64] = "", processor[MPI_MAX_PROCESSOR_NAME] = "";
+	struct utsname system;
+	int length;
+
+	if (file && fgets(id, sizeof id, file))
+		id[strcspn(id, "\n")] = '\0';
+	if (file)
+		fclose(file);
+	uname(&system);
+	if (!*id)
+		snprintf(id, sizeof id, "%.63s", system.nodename);
+	record->node = hash(0xcbf29ce484222325, id);
+	record->on_launch_node = launch_node && strcmp(launch_node, id) == 0;
+	MPI_Get_processor_name(processor, &length);
+	record->place = hash(record->node, processor);
+	snprintf(record->host, sizeof record->host, "%.64s", processor);
+	make_printable(record->host);
+}
+
+/* Returns the stamp at which a process was created, or UNKNOWN if PATH, its /proc/PID/stat, cannot
+ * be read. BOOT is the stamp at which this node booted. Stores the name of the process in NAME,
+ * which has room for 16 bytes. */
+static int64_t creation_time(const char *path, int64_t boot, char *name)
 {
 	FILE *file = fopen(path, "r");
 	char text[1024], *begin, *end, *field;
 
 	if (!file)
-		return NONE;
+		return UNKNOWN;
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
-	/* PID (NAME) and numbers, the time as 22nd. A name may hold blanks and parentheses. */
+	/* The file holds PID (NAME), then other fields. Field 22 is the creation time, in ticks
+	 * since boot. NAME may contain blanks and parentheses. */
 	begin = strchr(text, '(');
 	field = end = strrchr(text, ')');
 	for (int i = 2; field && i < 22; i++)
 		field = strchr(field + 1, ' ');
 	if (!begin || !field)
-		return NONE;
+		return UNKNOWN;
 	*end = '\0';
 	snprintf(name, 16, "%s", begin + 1);
-	for (char *c = name; *c; c++)
-		if (*c < ' ' || *c > '~') /* it is printed */
-			*c = '?';
-	return boot + strtoll(field, NULL, 10) * (1000000000 / sysconf(_SC_CLK_TCK));
+	make_printable(name);
+	return boot + strtoll(field, NULL, 10) * TICK;
 }
 
-/* Fills in when this process and its parent were created. BOOT is when this node booted, by the
- * realtime clock as it was in main. */
-void read_creation(struct facts *facts, int64_t boot)
+/* Returns whether PROCESS is the name of mpirun or of one of its daemons. */
+static int is_mpirun(const char *process)
+{
+	char word[20];
+
+	/* Debian installs it as mpirun.openmpi. */
+	snprintf(word, sizeof word, " %.*s ", (int)strcspn(process, "."), process);
+	return strstr(" mpirun mpiexec orterun prterun orted prted ", word) != NULL;
+}
+
+/* Fills in when this process and its parent were created, and the name of the parent. BOOT is when
+ * this node booted, by its own clock as read when main was entered. */
+void read_creation(struct record *record, int64_t boot)
 {
 	char path[40], name[16];
 
-	facts->created = creation("/proc/self/stat", boot, name);
 	snprintf(path, sizeof path, "/proc/%lld/stat", (long long)getppid());
-	facts->parent_created = creation(path, boot, facts->parent);
+	record->mark[CREATED] = creation_time("/proc/self/stat", boot, name);
+	record->mark[PARENT_CREATED] = creation_time(path, boot, record->parent);
+	record->by_mpirun = is_mpirun(record->parent);
+}
+
+/* Returns the size of the executable in bytes, or 0 if it is not known. */
+int64_t executable_size(void)
+{
+	struct stat file;
+
+	return stat("/proc/self/exe", &file) == 0 ? file.st_size : 0;
+}
+
+/* Stores the first line of MPI's version in TEXT, a buffer of MPI_MAX_LIBRARY_VERSION_STRING
+ * bytes. */
+void read_mpi_version(char *text)
+{
+	int length;
+
+	MPI_Get_library_version(text, &length);
+	text[strcspn(text, "\n")] = '\0';
+	for (char *tab = text; (tab = strchr(tab, '\t'));)
+		*tab = ' ';
+	make_printable(text);
 }

@@ -1,39 +1,64 @@
 /*
- * run.c - the ground floor: the clock, error text, memory and waiting; it calls no other file
+ * run.c - the basics: clocks, numbers, messages and memory; calls no other file
  *
- * On the clock are now(), uptime() and wait_for(). The rest is off it.
+ * On the clock: now(), read_boot_time() and to_number().
  */
 #include "run.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <time.h>
 
 struct world world = {-1, 0};
-volatile struct waiting waiting;
 
 static int64_t read_clock(clockid_t clock)
 {
 	struct timespec t;
 
 	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* The realtime clock, in ns since 1970, UTC. Called on the clock: it takes the stamps. */
+/* A stamp: the realtime clock, in us since 1970 (UTC). */
 int64_t now(void)
 {
 	return read_clock(CLOCK_REALTIME);
 }
 
-/* The ns since this node booted, suspended or not. Called on the clock once, where main begins. */
-int64_t uptime(void)
+/* Returns when this node booted, according to its realtime clock now. The answer changes if that
+ * clock is stepped. The bound is the time that the reading took. */
+struct clock read_boot_time(void)
 {
-	return read_clock(CLOCK_BOOTTIME);
+	int64_t before = now(), uptime = read_clock(CLOCK_BOOTTIME), took = now() - before;
+
+	return (struct clock){before + took / 2 - uptime, llabs(took)};
 }
 
-/* Says on stderr, in one piece, what is wrong; KIND is error or warning. */
-void say(const char *kind, const char *format, ...)
+/* Returns the number in TEXT, or -1 unless TEXT consists of decimal digits and the number is at
+ * most MAX. TEXT may be NULL. */
+int64_t to_number(const char *text, int64_t max)
+{
+	intmax_t number;
+
+	if (!text || !*text || text[strspn(text, "0123456789")])
+		return -1;
+	errno = 0;
+	number = strtoimax(text, NULL, 10);
+	return errno || number > max ? -1 : number;
+}
+
+/* For qsort: times in ascending order. */
+int compare_times(const void *a, const void *b)
+{
+	const int64_t *p = a, *q = b;
+
+	return (*p > *q) - (*p < *q);
+}
+
+/* Prints one line on stderr, in one piece. KIND is "error" or "warning". */
+void report(const char *kind, const char *format, ...)
 {
 	char message[1024];
 	va_list args;
@@ -44,69 +69,38 @@ void say(const char *kind, const char *format, ...)
 	fprintf(stderr, "ziaprobe: %s: %s\n", kind, message);
 }
 
-/* COUNT > 0 elements of SIZE bytes, all 0. Without them the job ends. */
+/* Replaces every character of TEXT that is not printable ASCII with '?'. Async-signal-safe. */
+void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+/* Allocates COUNT > 0 elements of SIZE bytes, all 0. Aborts the job if memory is short. */
 void *allocate(int count, size_t size)
 {
 	void *block = calloc((size_t)count, size);
 
 	if (!block) {
-		say("error", "rank %d: no memory for %d times %zu bytes", world.rank, count, size);
+		report("error",
+		       "out of memory: rank %d cannot allocate %d x %zu bytes; make more memory "
+		       "available on its node",
+		       world.rank, count, size);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	return block;
 }
 
-/* The value that is at K, counted from 0, of COUNT sorted VALUES, which are put into another order:
- * Hoare's selection. For 10^6 ranks qsort takes some ten times as long. */
-int64_t select_ns(int64_t *values, int count, int k)
+/* Waits until REQUEST is complete. Checks once a millisecond and sleeps in between, because a rank
+ * that polls all the time would delay others on the same cores. */
+void sleep_until_complete(MPI_Request *request)
 {
-	int low = 0, high = count - 1;
+	int complete = 0;
 
-	while (low < high) {
-		int64_t pivot = values[low + (high - low) / 2];
-		int i = low, j = high;
-
-		while (i <= j) {
-			while (values[i] < pivot)
-				i++;
-			while (values[j] > pivot)
-				j--;
-			if (i <= j) {
-				int64_t value = values[i];
-
-				values[i++] = values[j];
-				values[j--] = value;
-			}
-		}
-		/* low ... j are up to the pivot, i ... high from it on; between them it is. */
-		if (k <= j)
-			high = j;
-		else if (k >= i)
-			low = i;
-		else
-			break;
-	}
-	return values[k];
-}
-
-/* Waits for REQUEST, looking once a millisecond: where ranks share cores, who waits must not
- * delay those at work. */
-void await(MPI_Request *request)
-{
-	int done = 0;
-
-	for (;;) {
-		MPI_Test(request, &done, MPI_STATUS_IGNORE);
-		if (done)
-			return;
+	MPI_Test(request, &complete, MPI_STATUS_IGNORE);
+	while (!complete) {
 		poll(NULL, 0, 1);
+		MPI_Test(request, &complete, MPI_STATUS_IGNORE);
 	}
-}
-
-/* Notes for the timeout what this rank is about to wait for; returns at once. On the clock. */
-void wait_for(enum wait what, int from, int64_t since)
-{
-	waiting.from = from;
-	waiting.since = since;
-	waiting.what = what;
 }

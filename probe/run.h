@@ -1,8 +1,11 @@
 /*
- * run.h - what is known of a run, and what each file of probe/ offers
+ * run.h - the data of a run, and the functions that each file in probe/ provides
  *
- * Each file's first lines say whether any of it runs on the clock, between start and reply. Times
- * are in ns. Stamps count from 1970, UTC, by the clock of the node that took them.
+ * All times are whole microseconds. A stamp counts from 1970 (UTC), by the clock of the node that
+ * took it. A mark counts from the start, by the reference clock: the launch node's clock if a rank
+ * runs there, otherwise the median of the blocks' clocks.
+ *
+ * The header of each file lists its functions that run on the clock, from start to reply.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -16,183 +19,211 @@
 #include <string.h>
 #include <sys/param.h> /* MIN, MAX */
 
-#define NONE INT64_MIN /* a time that is not known, or that a rank has not */
+#define UNKNOWN INT64_MIN /* a time that is not known, or that a rank does not have */
 
-/* What the timed part's MPI_Gather brings to rank 0 */
-struct stamps {
-	int64_t start; /* the start, as this rank was told it */
-	int64_t entered; /* main entered */
-	int64_t initialised; /* MPI_Init returned */
-	int64_t replied; /* the reply received; 0 on a responder */
+enum { FENCES = 8 }; /* the most per rank; later fences do not count */
+enum { TICK = 10000 }; /* the unit of creation times in /proc/PID/stat: USER_HZ is 100 */
+
+/* The marks of a rank in the order of its timeline. Fence k, counted from 0, has the marks
+ * FENCE_ENTERED + 2k and FENCE_LEFT + 2k. */
+enum mark {
+	START,
+	PARENT_CREATED, /* the process that created this one */
+	CREATED, /* this process */
+	MAIN_ENTERED,
+	FENCE_ENTERED,
+	FENCE_LEFT,
+	FENCES_END = FENCE_ENTERED + 2 * FENCES,
+	INIT_RETURNED = FENCES_END,
+	REPLY_RECEIVED, /* by an originator */
+	MARKS
 };
 
-/* A clock less another: the truth is no further than bound from offset. */
+/* A time or a difference, read from clocks. The true value is within BOUND of OFFSET. */
 struct clock {
 	int64_t offset, bound;
 };
 
-/* A stay in the process manager's fence, where a rank waits for the others in MPI_Init. */
-struct fence {
-	int64_t entered;
-	int64_t left; /* INT64_MAX: not yet */
-};
-enum { FENCES = 8 }; /* of a rank; later ones are not kept */
-
-/* What rank 0 wants to know besides; the second gather, off the clock, brings it. 10^6 ranks are
- * meant to fit into 320 MB. */
-struct facts {
-	struct clock clock; /* of a block's first rank, less its parent's in the tree; then, on rank
-			     * 0, of each rank less the reference: the clock that stamped the start,
-			     * or where that is not known the median */
-	int64_t created; /* this process */
-	int64_t parent_created; /* the process that created it; NONE if not known */
-	struct fence fences[FENCES]; /* in the order in which it entered them */
-	int64_t repeat; /* the round trip of the repeated exchange; NONE without one */
-	uint64_t kernel, name; /* hashes of the boot id and the processor name; 0: unknown */
-	char host[61]; /* the processor name, cut */
-	unsigned char fence_count; /* fences entered before MPI_Init returned, up to FENCES */
-	unsigned char on_start_node; /* whether ziatest stamped the start on this node */
-	unsigned char synchronised; /* whether the kernel says so of its clock */
-	char parent[16]; /* the name of the parent, as the kernel cuts it */
+/* What the second gather brings to rank 0 about each rank. */
+struct record {
+	int64_t mark[MARKS]; /* stamps, until draw_timelines() turns them into marks;
+			      * START is the start that this rank was given */
+	int64_t repeat; /* the round trip of the repeated exchange */
+	struct clock step; /* how far the node's clock was stepped while the job ran */
+	struct clock clock; /* on a block's first rank, the offset from the parent block's clock;
+			     * after resolve_clocks(), on every rank, from the reference clock */
+	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
+	uint64_t place; /* a hash of the node and the host name */
+	char host[65]; /* MPI's processor name, at most as long as a host name */
+	char parent
+		[16]; /* the name of the process that created this one, truncated by the kernel */
+	char by_mpirun; /* whether the parent was mpirun or one of its daemons */
+	char on_launch_node; /* whether ziatest ran on this node */
 };
 
 /* A run, as rank 0 knows it. */
 struct run {
-	int64_t start;
-	int size, n; /* ranks, processes per node; size / n blocks */
-	struct stamps *stamps; /* of the ranks */
-	int *partner; /* of the ranks: whom each originates towards; -1: it only answers */
+	int64_t start; /* a stamp */
+	int size, n; /* ranks, processes per node; there are size / n blocks */
+	int64_t *replied; /* the stamp of each rank's reply, or UNKNOWN for a responder */
+	int *responder; /* the rank that each rank sends to, or -1 for a responder */
 	int64_t time; /* the result */
-	int slowest; /* its rank */
-	/* From the second gather; NULL and 0 before it. */
-	struct facts *facts; /* of the ranks */
-	int start_clock_known; /* whether the clock that stamped the start is known */
-	int64_t slack; /* if not, what the furthest clock may be ahead of the median; else 0 */
-	struct clock skew; /* the clock furthest from the median, less the median */
-	int worst_block; /* whose clock that is */
+	int slowest; /* the rank that determined it */
+	struct record *records; /* one per rank */
+	/* From resolve_clocks() */
+	int launch_clock_known;
+	int median_block; /* whose clock is the median */
+	int worst_block; /* whose clock is furthest from it */
+	struct clock worst; /* its offset from the median */
+	int doubtful_block; /* whose clock is furthest from it of those beyond their bound */
+	struct clock doubtful; /* its offset from the median; 0 if there is none */
+	/* From draw_timelines() */
+	int fences; /* the number of fences that count */
+	int latest[MARKS]; /* for marks that others wait for, the rank that reached it last;
+			    * PARENT_CREATED: only if the parent belongs to mpirun; -1: none */
 };
 
-/* What time goes into. The rows of -v, and the columns of --csv and --ranks, are some of these. The
- * first three come in ticks; up to CLOCK_AHEAD, and INIT, they are steps of the path. The order
- * counts. */
-enum phase {
-	DAEMON, /* the start ... the parent created */
+/* The columns of the reports. The steps come first, in the order of the timeline, and of these the
+ * ones that come in ticks. DAEMON to CLOCK are the cells of the critical path in --csv. */
+enum column {
+	DAEMON, /* ... the parent created */
 	SPAWN, /* ... this process created */
-	LOAD, /* ... main entered */
-	SETUP, /* MPI_Init's own work */
-	FENCE_WAIT, /* in fences */
-	WIREUP, /* both partners ready ... reply received */
-	CLOCK_AHEAD, /* what the slowest rank's clock is ahead of the reference */
-	INIT, /* main entered ... MPI_Init returned */
+	EXEC, /* ... main entered */
+	INIT, /* ... a fence entered, or MPI_Init returned */
+	FENCE, /* ... a fence left */
+	EXCHANGE, /* ... the reply received */
+	CLOCK, /* on the critical path only: how far the slowest rank's clock is ahead */
+	WAIT, /* for other ranks, between this rank's steps */
+	WHOLE_INIT, /* main entered ... MPI_Init returned */
+	COMPLETED, /* start ... reply received, as measured */
 	REPEAT, /* the repeated exchange */
-	COMPLETED, /* the start ... reply received, as measured */
-	PHASES
+	COLUMNS
 };
 
-/* A step of the critical path; or one to be summarised, without the rank and the length. */
+/* A point on the critical path: a mark of a rank. */
+struct point {
+	int rank;
+	enum mark mark;
+	int64_t at; /* us after the start */
+};
+
+/* A step of the critical path. */
 struct step {
-	enum phase phase;
-	int rank; /* whose it is; of FENCE_WAIT the last one in */
-	int64_t us; /* how long, in microseconds; only CLOCK_AHEAD may be negative */
-	int after, before; /* of SETUP: the fences between which it lies, counted from 1; after 0 is
-			    * after main, before 0 is before MPI_Init's end */
-};
-enum { STEPS = 2 * FENCES + 7 }; /* with one more setup than fences, two wireups, clock, 3 others */
-
-/* How a rank began, in ns after the start by the reference clock; NONE if not known. */
-struct beginning {
-	int64_t parent, created, entered; /* its parent and process created, main entered */
+	enum column column;
+	struct point end; /* the mark that it ends in */
+	int64_t us; /* its length; only that of CLOCK may be negative */
 };
 
-/* The critical path: step[first] ... step[STEPS - 1], in the order of time. */
+/* A path goes from each mark back to an earlier one: all but START, REPLY_RECEIVED twice at most,
+ * and CLOCK, which does not end at a mark of its own. */
+enum { STEPS = MARKS - 1 + 1 + 1 };
+
+/* The critical path: step[first] ... step[STEPS - 1], in chronological order. */
 struct path {
 	int first;
-	int64_t us; /* the time */
-	int64_t at; /* us after the start, how far back it has come */
 	struct step step[STEPS];
 };
 
-/* What a step took over all ranks; NONE throughout if none has a value. */
+/* The step of the critical path that is furthest above its median. */
+struct outlier {
+	const struct step *step; /* NULL if there is none */
+	int64_t excess; /* how far it is above the median */
+	int others; /* how many other ranks of its block exceed the median by half of that */
+};
+
+/* A summary of the values of all ranks that have one. */
 struct summary {
-	int count; /* of the ranks that have one */
-	int64_t min, quarter, median, max; /* quarter: the lower quartile */
+	int count;
+	int64_t min, median, max; /* UNKNOWN if the count is 0 */
 	int slowest; /* the first rank that has max */
 };
 
-/* This process. Until MPI_Init returns its rank is -1, or with a timeout what the launcher says. */
+/* This process. Until MPI_Init returns, its rank is -1 or, with -t, the one that the launcher
+ * assigned. */
 extern struct world {
 	int rank, size;
 } world;
 
-/* What this rank waits for: set before each call that may wait, read when time runs out. Where
- * fences are seen the handler turns INITIALISED into OWN_PART or OTHERS. */
-enum wait { INITIALISED, OWN_PART, OTHERS, REPLY, MESSAGE, REPORT, AFTERWARDS, CLOCK };
-extern volatile struct waiting {
-	enum wait what;
-	int from; /* the rank, of REPLY, MESSAGE and CLOCK */
-	int64_t since;
-} waiting;
+/* What a rank may be doing when the timeout expires. IN_FENCE is never noted: the handler finds it
+ * out. */
+enum state {
+	IN_MPI_INIT,
+	IN_FENCE,
+	FOR_REPLY,
+	FOR_MESSAGE,
+	IN_GATHER,
+	FOR_OTHERS,
+	FOR_CLOCK,
+	WRITING
+};
 
-/* The files, and what each offers. Calls go down this list, never up. */
+/* The files of probe/ and what each provides. Calls go down this list, never up. */
 
-/* afterwards.c: after the result, what rank 0 asks of all, and how it judges the run */
-void await_release(void);
-void collect(struct run *run, const struct stamps *mine, int64_t boot, int64_t repeat);
-int judge(const struct run *run, int status, int verbose, const char *csv, const char *ranks);
+/* gather.c: what rank 0 needs to know about every rank, once no rank is on the clock any more */
+void sleep_until_released(void);
+void gather_records(struct run *run, struct record *mine, int64_t boot);
 
-/* report.c: -v, --csv, --ranks */
-void print_details(const struct run *run, const struct path *path);
-int write_csv(const struct run *run, const struct path *path, int valid, const char *name);
+/* judge.c: whether the measurement is valid, and which warnings the result needs */
+int check_measurement(const struct run *run);
+void print_warnings(const struct run *run);
+
+/* report.c: what -v prints */
+void print_report(const struct run *run, const struct path *path);
+
+/* files.c: the files that --csv and --ranks write */
+int append_row(const struct run *run, const struct path *path, const char *name);
 int write_ranks(const struct run *run, const char *name);
 
-/* path.c: the critical path, and what stands out on it */
+/* path.c: the critical path, and its outlier */
 void find_path(const struct run *run, struct path *path);
-const struct step *find_outlier(const struct run *run, const struct path *path, int64_t *excess,
-				int *others);
+struct outlier find_outlier(const struct run *run, const struct path *path);
 
-/* phases.c: where the time of every rank went */
-struct beginning find_beginning(const struct run *run, int rank);
-int64_t ready(const struct run *run, int rank, int asker);
-int64_t duration(const struct run *run, const struct step *step, int rank);
-struct summary summarise(const struct run *run, const struct step *step);
+/* timeline.c: the marks of every rank, and the steps between them */
+void draw_timelines(struct run *run);
+struct point find_awaited(const struct run *run, int rank, enum mark mark);
+struct point find_beginning(const struct run *run, int rank, enum mark mark);
+enum column step_column(enum mark mark);
+int64_t step_length(const struct run *run, int rank, int mark);
+int64_t column_value(const struct run *run, int rank, int column);
+struct summary summarise(const struct run *run,
+			 int64_t (*value)(const struct run *run, int rank, int what), int what);
+extern const char *const column_names[COLUMNS];
+extern const enum column table_columns[], ranks_columns[]; /* terminated by COLUMNS */
 
-/* places.c: which node this is, and whether the blocks are where they belong */
-void identify(struct facts *facts);
-int check_places(const struct run *run);
-
-/* process.c: when this process and its parent were created */
-void read_creation(struct facts *facts, int64_t boot);
-
-/* clocks.c: what the clocks differ by, and whose is right */
+/* clocks.c: the offsets between the blocks' clocks, and the reference clock */
 struct clock compare_clocks(int block, int blocks, int n);
-void settle_clocks(struct run *run);
-int64_t ahead(const struct run *run, int rank);
+void resolve_clocks(struct run *run);
+int64_t clock_offset(const struct run *run, int rank);
 int64_t corrected_time(const struct run *run);
-int start_holds(const struct run *run);
-int check_start(const struct run *run);
-void check_clocks(const struct run *run);
 
-/* timeout.c: when time runs out, who waits for what */
+/* process.c: which node this is, when this process was created, and what it runs */
+void identify_node(struct record *record);
+void read_creation(struct record *record, int64_t boot);
+int64_t executable_size(void);
+void read_mpi_version(char *text);
+
+/* timeout.c: what a rank does when the timeout expires */
 void arm_timeout(int64_t start, int seconds);
-void obey_timeout(void);
+void note_state(enum state state, int rank, int64_t since);
+void stop_if_timed_out(void);
 
 /* fence.c: when this rank waits for the others in MPI_Init */
 const char *fence_library(void);
-int fences_show(void);
 int in_fence(int64_t *since);
-void read_fences(struct facts *facts, int64_t until);
+void read_fences(int64_t *marks);
 
-/* launcher.c: what the launcher says of this process */
+/* launcher.c: how many processes the launcher started, and which one this is */
 int launched_rank(void);
-int mismatched(void);
+int launched_size(const char *environment, int *rank);
 
-/* run.c: the ground floor */
+/* run.c: the basics: clocks, numbers, messages and memory */
 int64_t now(void);
-int64_t uptime(void);
-void say(const char *kind, const char *format, ...);
+struct clock read_boot_time(void);
+int64_t to_number(const char *text, int64_t max);
+int compare_times(const void *a, const void *b);
+void report(const char *kind, const char *format, ...);
+void make_printable(char *text);
 void *allocate(int count, size_t size);
-int64_t select_ns(int64_t *values, int count, int k);
-void await(MPI_Request *request);
-void wait_for(enum wait what, int from, int64_t since);
+void sleep_until_complete(MPI_Request *request);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * timeout.c - when time runs out: who waits for what
+ * timeout.c - what a rank does when the timeout expires
  *
- * A handler of SIGALRM, which only reads what this rank waits for. The useful line must not
- * drown. In MPI_Init on each node one rank that is in its own part speaks, and half a second later
- * one that waits in a fence; where fences are not seen, one rank a node. In the exchange, and when
- * clocks are compared, those that wait for another rank speak; besides, rank 0 and the last rank.
+ * The handler of SIGALRM prints what this rank is doing, and exits. Only some ranks print, so that
+ * the useful lines are not lost among the rest. In MPI_Init, one rank per node and state prints;
+ * those that wait in a fence print half a second later. During the exchange and the comparison of
+ * clocks, every rank that waits for another one prints. Otherwise only rank 0 and the last rank
+ * print.
  *
- * On the clock, with -t, is arming it. obey_timeout() runs off it, before a rank prints or leaves.
+ * On the clock: arm_timeout(), if there is a timeout, and note_state().
  */
 #include "run.h"
 
@@ -20,89 +21,112 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static int64_t job_start;
-static int limit; /* s after it */
-static atomic_int expired; /* the handler may run in another thread */
+static int64_t job_start; /* a stamp */
+static int limit; /* seconds after job_start */
+static atomic_int timed_out; /* the handler may run in another thread */
 
-/* Whether this is the first process of the job on this node to come here with WHAT. The first binds
- * an abstract Unix socket, named after the start and WHAT; for the others the name is taken. Who
- * cannot tell speaks. */
-static int first_on_node(enum wait what)
+/* What this rank is doing, which rank it is waiting for, and since when (a stamp). */
+static volatile struct {
+	enum state state;
+	int rank;
+	int64_t since;
+} doing;
+
+/* Notes what this rank is about to do, for the timeout. RANK is the one that it waits for, if STATE
+ * has one. */
+void note_state(enum state state, int rank, int64_t since)
+{
+	doing.rank = rank;
+	doing.since = since;
+	doing.state = state;
+}
+
+/* Returns whether this is the job's first process on this node to ask for STATE. The first one
+ * binds an abstract Unix socket named after the start and STATE, so the others find that name in
+ * use. If bind() fails for any other reason, the process counts as the first. */
+static int first_on_node(enum state state)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
 	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziaprobe.%lld.%d",
-		 (long long)job_start, what);
+		 (long long)job_start, state);
 	return bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name, sizeof name) == 0 ||
 	       errno != EADDRINUSE;
 }
 
-static int speaks(enum wait what)
+static int speaks(enum state state)
 {
-	if (what == INITIALISED || what == OWN_PART || what == OTHERS)
-		return first_on_node(what);
-	return what == REPLY || what == MESSAGE || what == CLOCK || world.rank == 0 ||
-	       world.rank == world.size - 1;
+	switch (state) {
+	case IN_MPI_INIT:
+	case IN_FENCE:
+		return first_on_node(state);
+	case FOR_REPLY:
+	case FOR_MESSAGE:
+	case FOR_CLOCK:
+		return 1;
+	default:
+		return world.rank == 0 || world.rank == world.size - 1;
+	}
 }
 
-/* Ends this rank where time_out cannot, as a full pipe on stderr holds it. */
-static void leave(int signal)
+/* Ends a rank that is stuck in time_out() because stderr is a full pipe. */
+static void give_up(int number)
 {
-	(void)signal;
+	(void)number;
 	_exit(124);
 }
 
-/* Says what this rank waits for, gives the others a second to do so too before the launcher sees
- * a process fail and ends the job, and exits with 124. POSIX does not promise it, but snprintf of
- * numbers and strings takes neither locks nor memory. */
+/* Prints what this rank is doing, waits, and exits with status 124. The delay gives the other ranks
+ * a second to print too, before the launcher sees a process fail and ends the job. Although POSIX
+ * does not guarantee it, snprintf of numbers and strings takes no locks and allocates no memory. */
 static void time_out(int number)
 {
 	static const char *const texts[] = {
-		[INITIALISED] = "for MPI_Init",
-		[OWN_PART] = "in its own part of MPI_Init",
-		[OTHERS] = "for the others in MPI_Init",
-		[REPLY] = "for the reply from rank %d",
-		[MESSAGE] = "for the message from rank %d",
-		[REPORT] = "for the report",
-		[AFTERWARDS] = "for the other ranks, after the result",
-		[CLOCK] = "for the clock of rank %d, after the result",
+		[IN_MPI_INIT] = "spent %lld s in MPI_Init",
+		[IN_FENCE] = "waited %lld s in a fence of MPI_Init",
+		[FOR_REPLY] = "waited %lld s for the reply of rank %d",
+		[FOR_MESSAGE] = "waited %lld s for the message of rank %d",
+		[IN_GATHER] = "waited %lld s in MPI_Gather",
+		[FOR_OTHERS] = "waited %lld s for the other ranks, after the exchange",
+		[FOR_CLOCK] = "waited %lld s to compare clocks with rank %d, after the exchange",
+		[WRITING] = "spent %lld s writing the result",
 	};
-	enum wait what = waiting.what;
-	int64_t since = waiting.since, waited;
-	char rank[24] = "a rank", text[80], line[1024];
-	struct utsname host;
+	enum state state = doing.state;
+	int64_t since = doing.since, seconds;
+	char rank[24] = "a rank", text[100], line[300];
+	struct utsname system;
 
 	(void)number;
-	signal(SIGALRM, leave);
+	signal(SIGALRM, give_up);
 	alarm(2);
-	expired = 1;
-	if (what == INITIALISED && fences_show())
-		what = in_fence(&since) ? OTHERS : OWN_PART;
-	waited = (now() - since) / 1000000000; /* s, negative where a clock was set */
-	if (what == OTHERS)
+	timed_out = 1;
+	if (state == IN_MPI_INIT && in_fence(&since))
+		state = IN_FENCE;
+	seconds = (now() - since) / 1000000; /* negative if the clock was set back */
+	if (state == IN_FENCE)
 		poll(NULL, 0, 500);
-	uname(&host);
+	uname(&system);
+	make_printable(system.nodename);
 	if (world.rank >= 0)
 		snprintf(rank, sizeof rank, "rank %d", world.rank);
-	snprintf(text, sizeof text, texts[what], waiting.from);
-	snprintf(line, sizeof line,
-		 "ziaprobe: error: timeout of %d s: %s on %s has waited %lld s %s\n", limit, rank,
-		 host.nodename, waited < 0 ? 0 : (long long)waited, text);
-	if (speaks(what) && write(STDERR_FILENO, line, strlen(line)) < 0)
+	snprintf(text, sizeof text, texts[state], (long long)MAX(seconds, 0), doing.rank);
+	snprintf(line, sizeof line, "ziaprobe: error: timeout of %d s: %s on %s has %s\n", limit,
+		 rank, system.nodename, text);
+	if (speaks(state) && write(STDERR_FILENO, line, strlen(line)) < 0)
 		_exit(124);
-	poll(NULL, 0, what == OTHERS ? 500 : 1000);
+	poll(NULL, 0, state == IN_FENCE ? 500 : 1000);
 	_exit(124);
 }
 
-/* Has time_out called SECONDS > 0 after START, or at once if that is over. Until MPI knows it, this
- * rank is the one that the launcher says. On the clock. */
+/* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that moment has
+ * passed. Until MPI assigns this process a rank, the one that the launcher assigned is used. */
 void arm_timeout(int64_t start, int seconds)
 {
-	/* SA_NODEFER: leave() may interrupt time_out(). */
+	/* SA_NODEFER: give_up() may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
-	int64_t left = (start - now()) / 1000 + (int64_t)seconds * 1000000; /* us */
+	int64_t left = start - now() + (int64_t)seconds * 1000000; /* us */
 	struct itimerval timer = {{0, 0}, {0, 1}};
-	sigset_t alarm;
+	sigset_t set;
 
 	job_start = start;
 	limit = seconds;
@@ -110,16 +134,16 @@ void arm_timeout(int64_t start, int seconds)
 	if (left > 0)
 		timer.it_value = (struct timeval){left / 1000000, left % 1000000};
 	sigaction(SIGALRM, &action, NULL);
-	sigemptyset(&alarm);
-	sigaddset(&alarm, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &alarm, NULL); /* the mask is inherited */
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL); /* the inherited mask may block it */
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Does not return once time has run out: the handler may be in a helper thread of the MPI
- * library, and neither a result nor another status may follow its line. */
-void obey_timeout(void)
+/* Does not return if the timeout has expired: the handler may be running in a helper thread of the
+ * MPI library, and neither a result nor another exit status may follow its message. */
+void stop_if_timed_out(void)
 {
-	while (expired)
+	while (timed_out)
 		poll(NULL, 0, 1000);
 }

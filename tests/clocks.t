@@ -11,14 +11,14 @@ within() {
 	ok "$mpi, $1: the true offset of each clock is within the bound" awk -v truth="$2" '
 	BEGIN { n = split(truth, t) }
 	/^[0-9]/ {
-		off = $2 - t[$1 + 1] * 1e9
+		off = $2 - t[$1 + 1] * 1e6
 		if (off >= -$3 && off <= $3)
 			good++
 	}
 	END { exit good != n }' "$dir/$1/out" || diag "$(cat "$dir/$1/out")"
 }
 
-# off CASE: the warning's offset differs from 5 s by no more than the bound in it
+# off CASE: the offset of 5 s in the warning is right within the bound there
 off() {
 	ok "$mpi, $1: the true offset is within the bound" awk '
 	/^ziaprobe: warning/ {
@@ -36,74 +36,31 @@ off() {
 	}' "$dir/$1/out" || diag "$(cat "$dir/$1/out")"
 }
 
-# corrected CASE SHIFT STAMPER: the corrected time is what the stamps of all ranks say by the
-# true clock of the node STAMPER; empty without one
-corrected() {
-	ok "$mpi, $1: the corrected time" awk -F , -v shift="$2" -v stamper="$3" '
-	BEGIN {
-		split(shift, s, "=")
-		truth[s[1]] = s[2] * 1000
-		latest = "-"
+# offsets CASE: what is subtracted from the stamps of its ranks, and the corrected time less the
+# result, or "unknown": in whole seconds, but as 0.000 if it is exactly that
+offsets() {
+	awk -F , '
+	function seconds(ms) {
+		return ms == 0 ? "0.000" : int(ms / 1000 + (ms < 0 ? -.5 : .5)) ""
 	}
-	FNR == 1 {
-		for (i = 1; i <= NF; i++)
-			column[$i] = i
-		next
-	}
-	FILENAME ~ /csv$/ {
-		got = $column["corrected_ms"]
-		next
-	}
-	$column["completed_ms"] != "" {
-		time = $column["completed_ms"] - truth[$column["host"]] + truth[stamper]
-		if (latest == "-" || time > latest)
-			latest = time
-	}
-	END {
-		if (stamper == "")
-			exit got != ""
-		exit !(got != "" && got - latest < 1000 && latest - got < 1000)
-	}' "$dir/$1/csv" "$dir/$1/ranks" || diag "$(cat "$dir/$1/csv" "$dir/$1/ranks")"
-}
-
-# blamed CASE SHIFT FROM LAUNCHER WHO: with the clocks shifted, ziatest on the node FROM, with its
-# clock, has LAUNCHER start the probes; a warning says that the clock of WHO is 5 s off. The time by
-# the stamping clock is known where probes run on FROM, one of the first nodes, and are told of it.
-known='by the clock that stamped the start the time is -?[0-9.]+ ms'
-unknown='there is no corrected time, .*'
-blamed() {
-	ziatest="../ziatest --csv csv --ranks ranks 1 '$4'"
-	if [ "$3" != login ]; then
-		ziatest="ssh $3 \"cd '$dir/$1' &&
-			SLURM_MPI_TYPE=$SLURM_MPI_TYPE ../shifted $2 $ziatest\""
-	fi
-	stamper=$3 then=$known
-	case $3/$4 in
-	login/*|n6/*|*--export*)
-		stamper='' then=$unknown ;;
-	esac
-	expect "$1" 0 "echo $2 >shift; $ziatest" "?ziatest: .*" "$result" \
-		"ziaprobe: warning: the clocks? of $5 \(within [0-9.]* ms\); $then; synch.*"
-	blamed="$blamed $1/$2/$stamper"
+	FNR == 1 { next }
+	FILENAME ~ /ranks$/ { printf "%s ", seconds($18) }
+	FILENAME ~ /csv$/ { print $6 == "" ? "unknown" : seconds($6 - $5) }
+	' "$dir/$1/ranks" "$dir/$1/csv"
 }
 
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
-	quick_build $mpi
+	shim_build $mpi
 	mpicc.$mpi -o "$dir/clocks" tests/helpers/clocks.c probe/run.c
 	cat >"$dir/ntp.c" <<-'END'
-		/* The kernel's word for the clock of node N is $NTP_N in us, or 500 */
-		#include <stdio.h>
+		/* A kernel that says that its clock is right to within $NTP us; -1: it fails */
 		#include <stdlib.h>
 		#include <sys/timex.h>
-		#include <unistd.h>
 		int adjtimex(struct timex *clock)
 		{
-			char name[80] = "NTP_";
-
-			gethostname(name + 4, sizeof name - 4);
-			clock->maxerror = getenv(name) ? atol(getenv(name)) : 500;
-			return 0;
+			clock->maxerror = atol(getenv("NTP"));
+			return clock->maxerror < 0 ? -1 : 0;
 		}
 		int ntp_adjtime(struct timex *clock)
 		{
@@ -111,8 +68,6 @@ for mpi in openmpi mpich; do
 		}
 	END
 	cc -shared -fPIC -o "$dir/ntp.so" "$dir/ntp.c"
-	mkdir "$dir/real"
-	mv "$dir/ziaprobe" "$dir/real"
 	cat >"$dir/shifted" <<-END
 		#!/bin/sh
 		# shifted "NODE=SECONDS..." COMMAND...: runs COMMAND with the clock of each NODE so
@@ -129,9 +84,16 @@ for mpi in openmpi mpich; do
 		shift
 		exec "\$@"
 	END
+	# On the node \$SET the file 'set' says at any time by how much the clock is ahead.
 	cat >"$dir/ziaprobe" <<-END
 		#!/bin/sh
-		exec "$dir/shifted" "\$(cat shift)" "$dir/real/ziaprobe" "\$@"
+		if [ "\$(hostname)" != "\${SET-}" ]; then
+			exec "$dir/shifted" "\$(cat shift)" "$dir/real/ziaprobe" "\$@"
+		fi
+		export LD_PRELOAD="$faketime:$dir/shim.so:\${LD_PRELOAD-}"
+		export FAKETIME_TIMESTAMP_FILE="\$PWD/set" FAKETIME_NO_CACHE=1
+		export DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
+		exec "$dir/real/ziaprobe" "\$@"
 	END
 	chmod +x "$dir/shifted" "$dir/ziaprobe"
 
@@ -144,62 +106,116 @@ for mpi in openmpi mpich; do
 	two='srun -N 2 -n 2 --ntasks-per-node'
 	bare='srun --export=HOME,TMPDIR,LD_PRELOAD -N 4 -n 4 --ntasks-per-node'
 	case $mpi in
-	openmpi) mpirun='mpirun.openmpi --host n1,n2,n3,n4 -npernode' ;;
-	mpich) mpirun='mpiexec.hydra -genvnone -hosts n1,n2,n3,n4 -n 4 -ppn' ;;
+	openmpi)
+		mpirun='mpirun.openmpi --host n1,n2,n3,n4 -npernode' ;;
+	mpich)
+		mpirun='mpiexec.hydra -genvnone -hosts n1,n2,n3,n4 -n 4 -ppn' ;;
 	esac
-	behind="n1 is [0-9.]+ ms behind the median of all nodes'"
-	ahead="n3 is [0-9.]+ ms ahead of the median of all nodes'"
-	differ='n1 and n2 differ by [0-9.]+ ms'
+	# from NODE SHIFT LAUNCHER [NTP]: ziatest on NODE, with its clock, the clocks shifted
+	from() {
+		ziatest="NTP=${4-500} LD_PRELOAD=$dir/ntp.so:\$LD_PRELOAD ../shifted '$2' \
+			../ziatest -v --csv csv --ranks ranks 1 '$3'"
+		echo "echo $2 >shift"
+		if [ "$1" = login ]; then
+			echo "$ziatest"
+		else
+			echo "ssh $1 \"cd '\$PWD' && SLURM_MPI_TYPE=$SLURM_MPI_TYPE $ziatest\""
+		fi
+	}
+
+	# blamed CASE SHIFT FROM LAUNCHER WHO OFFSETS: a warning says that the clock of WHO is 5 s
+	# off. OFFSETS, as offsets() gives them, are from the launch node's clock if a rank runs
+	# there and is told so, otherwise from the median.
 	blamed=
-	blamed first-login n1=-5 login "$srun" "$behind"
-	blamed first-n2 n1=-5 n2 "$srun" "$behind"
-	blamed mpirun-login n1=-5 login "$mpirun" "$behind"
-	blamed mpirun-n1 n1=-5 n1 "$mpirun" "$behind"
-	blamed bare-n2 n1=-5 n2 "$bare" "$behind"
+	blamed() {
+		case $6 in
+		*unknown)
+			then='there is no corrected time because [^|]* is unknown' ;;
+		*)
+			then='the corrected time is [0-9]+\.[0-9]{2} ms' ;;
+		esac
+		expect "$1" 0 "$(from "$3" "$2" "$4")" "?ziatest: .*" "$result" \
+			"ziaprobe: warning: the clock of $5 \(within [0-9.]+ ms\); $then; \
+synchronise the clocks and run again"
+		echo "$6" >"$dir/$1/offsets"
+		blamed="$blamed $1"
+	}
+	behind='n1 is [0-9]+\.[0-9]{3} ms behind that of n[2-4], the median of 4 clocks'
+	ahead='n3 is [0-9]+\.[0-9]{3} ms ahead of that of n[124], the median of 4 clocks'
+	# Of two clocks the lower one is the median.
+	first='n1 is [0-9]+\.[0-9]{3} ms ahead of that of n2, the median of 2 clocks'
+	second='n2 is [0-9]+\.[0-9]{3} ms ahead of that of n1, the median of 2 clocks'
+	blamed first-login n1=-5 login "$srun" "$behind" '-5 0.000 0.000 0.000 unknown'
+	blamed first-n2 n1=-5 n2 "$srun" "$behind" '-5 0.000 0.000 0.000 0(\.000)?'
+	blamed mpirun-login n1=-5 login "$mpirun" "$behind" '-5 0.000 0.000 0.000 unknown'
+	blamed mpirun-n1 n1=-5 n1 "$mpirun" "$behind" '0.000 5 5 5 -5'
+	blamed bare-n2 n1=-5 n2 "$bare" "$behind" '-5 0.000 0.000 0.000 unknown'
 	if [ $mpi = openmpi ]; then	# the rest does not depend on it
-		blamed first-n1 n1=-5 n1 "$srun" "$behind"
-		blamed third-n6 n3=+5 n6 "$srun" "$ahead"
-		blamed third-n3 n3=+5 n3 "$srun" "$ahead"
-		blamed two-login n1=+5 login "$two" "$differ"
-		blamed two-n1 n1=+5 n1 "$two" "$differ"
-		blamed two-n2 n1=+5 n2 "$two" "$differ"
+		blamed first-n1 n1=-5 n1 "$srun" "$behind" '0.000 5 5 5 -5'
+		blamed third-n6 n3=+5 n6 "$srun" "$ahead" '0.000 0.000 5 0.000 unknown'
+		blamed third-n3 n3=+5 n3 "$srun" "$ahead" '-5 -5 0.000 -5 0(\.000)?'
+		blamed two-login n1=+5 login "$two" "$first" '5 0.000 unknown'
+		blamed two-n1 n1=+5 n1 "$two" "$first" '0.000 -5 0.000'
+		blamed two-n2 n1=+5 n2 "$two" "$first" '5 0.000 -5'
+		blamed two-behind n1=-5 n1 "$two" "$second" '0.000 5 0.000'
 	fi
 	expect date 0 'echo n1=-5 >shift; srun -N 4 -n 4 ../ziaprobe $(date +"%s %6N") 1' \
-		"$result" "ziaprobe: warning: the clock of $behind .*; $unknown; synch.*"
-	# What the kernels say of their clocks: a warning where the stamping one alone is not
-	# synchronised, and no rank's.
+		"$result" "ziaprobe: warning: the clock of $behind .*; there is no corrected .*"
+	# Clocks that agree: whatever is measured is within the bounds, and counts as 0. What the
+	# launch node's kernel makes of its clock is quoted if rank 0 is told.
+	quoted=
+	quoted() {	# CASE NTP FROM LAUNCHER LINE
+		expect "$1" 0 "$(from "$3" '' "$4" "$2")" "$result"
+		echo "clock offset: -?[0-9.]+ ms, n[1-4] against n[1-4], within [0-9.]+ ms; $5" \
+			>"$dir/$1/line"
+		quoted="$quoted $1"
+	}
 	if [ $mpi = openmpi ]; then
-		sync="export LD_PRELOAD=$dir/ntp.so; : >shift; NTP_login=16000000"
-		expect sync 0 "$sync ../ziatest -v 1 '$srun'" "$result" \
-			'ziaprobe: warning: the clock that stamped the start is not sync.*'
-		expect sync-node 0 "export NTP_n3=16000000; $sync ../ziatest 1 '$srun'" "$result"
-		expect sync-login 0 "export NTP_n3=16000000; $sync NTP_login=15999999 \
-			../ziatest -v 1 '$srun'" "$result"
-		expect sync-known 0 "export NTP_n2=16000000; : >shift; ssh n2 \"cd \$PWD &&
-			LD_PRELOAD=$dir/ntp.so NTP_n2=16000000 ../ziatest 1 '$srun'\"" "$result"
-		expect sync-bare 0 "$sync ../ziatest -v 1 '$bare'" "$result"
+		known='corrected time [0-9]+\.[0-9]{3} ms'
+		unknown="no corrected time: the launch node's clock is unknown"
+		clock="launch node's clock:"
+		quoted known 500 n2 "$srun" "$known \($clock synchronised to within 500 us\)"
+		quoted known-no 16000000 n2 "$srun" "$known \($clock not synchronised\)"
+		quoted just 15999999 login "$srun" \
+			"$unknown \($clock synchronised to within 15999999 us\)"
+		quoted no 16000000 login "$srun" "$unknown \($clock not synchronised\)"
+		quoted fails -1 login "$srun" "$unknown"
+		quoted fails-known -1 n3 "$srun" "$known"
+		quoted bare 500 n2 "$bare" "$unknown"
 	fi
-	# n1 stamps the reply by a clock that is 5 s behind that of n2, which stamps the start.
-	expect early "$fails" 'echo n1=-5 >shift
-		ssh n2 "cd $PWD && SLURM_MPI_TYPE=$SLURM_MPI_TYPE ../ziatest 1 '"'$two'"'"' \
-		"ziaprobe: error: the time would be -[0-9.]+ s, as rank 0 on n1 .*" \
-		"ziaprobe: warning: the clocks of $differ .*; $known; .*"
+	# Errors, instead of a result. n1 stamps the reply by a clock that is 5 s behind that of n2,
+	# which stamps the start.
+	expect early "$fails" "$(from n2 n1=-5 "$two")" \
+		"ziaprobe: error: the time is negative \\(-[0-9.]+ s\\), because .* rank 0 on n1 .*"
+	# A clock that is set while the job runs
+	for set in 'n3 +0 +5 forward' 'n1 +5 +0 back' 'n1 +0 -5 back'; do
+		read -r node from to which <<-END
+			$set
+		END
+		expect "set-$node$to" "$fails" "echo $from >set
+			export SET=$node SHIM='$node Recv echo $to >set'
+			$(from login '' "$srun")" \
+			"ziaprobe: error: the clock of $node was stepped \
+(4999|5000)\.[0-9]{3} ms $which while the job ran; .*"
+	done
 	run_cases 2
 
-	if [ $mpi = openmpi ]; then
-		said='corrected time not known; the stamping kernel says:'
-		for case in 'sync:not synchronised' 'sync-login:within 15999999 us' \
-			sync-bare:nothing; do
-			ok "$mpi, $case" grep -q "$said ${case#*:}\$" "$dir/${case%%:*}/out"
-		done
-	fi
 	within all '0 3600.25 3599.75 3600.005 3599.995 3600'
 	for case in $blamed; do
-		IFS=/ read -r which shift stamper <<-END
-			$case
-		END
-		off "$which"
-		corrected "$which" "$shift" "$stamper"
+		off "$case"
+		like "$mpi, $case: the offsets" "$(offsets "$case")" "$(cat "$dir/$case/offsets")"
 	done
+	for case in $quoted; do
+		like "$mpi, $case: the clocks" "$(grep '^clock offset:' "$dir/$case/out")" \
+			"$(cat "$dir/$case/line")"
+		like "$mpi, $case: no offset counts" "$(offsets "$case")" \
+			'(0\.000 ){4}(0\.000|unknown)'
+	done
+	for case in $blamed $quoted; do
+		is "$mpi, $case: the figures agree" "$(awk -F , -f tests/helpers/figures.awk \
+			"$dir/$case/out" "$dir/$case/ranks" "$dir/$case/csv" 2>&1)" ''
+	done
+	is "$mpi: no file with an error" "$(ls "$dir"/early/csv "$dir"/set-*/csv \
+		"$dir"/early/ranks "$dir"/set-*/ranks 2>/dev/null)" ''
 done
 finish

@@ -1,12 +1,12 @@
 #!/bin/sh
-# The fences that ziaprobe puts before the library's: each calls the one that would have been called
-# without it, however that was opened, with what its caller gave; and takes the clock once for each
-# fence of all ranks
+# The fences that ziaprobe puts in front of the library's. Each calls the function that would have
+# been called without it, however its library was opened, with what its caller gave, and takes two
+# stamps for a fence of all ranks.
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 1
 
-# A library: its PMIx_Fence calls its PMIx_Fence_nb, whose callback comes at once, where data is not
-# NULL later, by release()
+# A library. Its PMIx_Fence calls its PMIx_Fence_nb, which remembers the last callback for
+# release(), returns 1 without a callback and fails if it is given 7 processes.
 cat >library.c <<'END'
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ int PMIx_Fence_nb(const void *p, size_t n, const void *i, size_t m, void (*done)
 		return -7;
 	kept = done;
 	kept_data = data;
-	return 0;
+	return !done;
 }
 void release(void) { kept(5, kept_data); }
 static void ignore(int status, void *data) { (void)status, (void)data; }
@@ -44,9 +44,10 @@ cat >plugin.c <<'END'
 int PMI_Barrier(void);
 int call(void) { return PMI_Barrier(); }
 END
-# What calls PMI_Barrier twice, 'plugin FILE' in a plugin opened privately, 'thread' in another
-# thread, or 'nothing' there, or 'two' threads' fences at once; prints what it returned, and when,
-# by a clock that counts its readings, the fences were entered and left
+# A program that calls PMI_Barrier twice ('plugin FILE': in a plugin opened privately; 'thread': in
+# another thread; 'nothing': without any library), has 'two' threads in fences at once, or calls it
+# 'many' times. It prints what was returned, and when the fences were entered and left, by a clock
+# that counts its readings.
 cat >main.c <<'END'
 #include "run.h"
 #include <dlfcn.h>
@@ -57,16 +58,14 @@ int PMI_Barrier(void);
 int PMI2_KVS_Fence(void);
 int64_t now(void) { static int64_t t; return ++t; }
 static void *run(void *call) { return (void *)(intptr_t)(*(int (**)(void))call)(); }
-void print_fences(int until)
+/* The fences, if MPI_Init returns at RETURNED */
+void print_fences(int64_t returned)
 {
-	struct facts facts = {.fence_count = 0};
+	int64_t marks[MARKS] = {[INIT_RETURNED] = returned};
 
-	read_fences(&facts, until);
-	for (int i = 0; i < facts.fence_count; i++)
-		if (facts.fences[i].left == INT64_MAX)
-			printf(" %d-", (int)facts.fences[i].entered);
-		else
-			printf(" %d-%d", (int)facts.fences[i].entered, (int)facts.fences[i].left);
+	read_fences(marks);
+	for (int m = FENCE_ENTERED; m < FENCES_END && marks[m] != UNKNOWN; m += 2)
+		printf(" %d-%d", (int)marks[m], (int)marks[m + 1]);
 	printf("\n");
 }
 #ifndef PMIX
@@ -89,6 +88,12 @@ int main(int argc, char **argv)
 		print_fences(1000);
 		return 0;
 	}
+	if (argc > 1 && strcmp(argv[1], "many") == 0) {
+		for (int i = 0; i < 10; i++)
+			call();
+		print_fences(1000);
+		return 0;
+	}
 	if (argc > 1 && strcmp(argv[1], "thread") == 0) {
 		pthread_create(&thread, NULL, run, &call);
 		pthread_join(thread, &result);
@@ -103,42 +108,70 @@ int main(int argc, char **argv)
 }
 #endif
 END
-# The fences of PMIx: prints what they returned and called back, then the fences, and, between the
-# non-blocking one and its callback, whether it is seen to be in one
+# The fences of PMIx: prints what they return, whether the rank is then seen to be in a fence, when
+# they call back, and which of them count
 cat >pmix.c <<'END'
 #define PMIX
 #include "main.c"
 int PMIx_Fence(const void *, size_t, const void *, size_t);
 int PMIx_Fence_nb(const void *, size_t, const void *, size_t, void (*)(int, void *), void *);
 void release(void);
-static void done(int status, void *data) { printf("done %d %s, ", status, (char *)data); }
+static void done(int status, void *data) { printf("done %d %s\n", status, (char *)data); }
+static void print_result(int result)
+{
+	int64_t since = 0;
+	int waiting = in_fence(&since);
+
+	printf("%d, in %d since %d\n", result, waiting, (int)since);
+}
 int main(void)
 {
 	static struct {
 		char nspace[256];
 		uint32_t rank;
 	} all = {"job", UINT32_MAX - 1}, one = {"job", 3};
-	int64_t since = 0;
-	int waiting;
 
-	printf("%d ", PMIx_Fence(NULL, 0, NULL, 0)); /* 1 2, its other one not seen */
-	printf("%d ", PMIx_Fence(&one, 1, NULL, 0)); /* of some ranks: not seen */
-	printf("%d ", PMIx_Fence_nb(&all, 1, NULL, 0, done, "b")); /* 3 and, when called back, 4 */
-	waiting = in_fence(&since);
-	printf("in %d since %d, ", waiting, (int)since);
+	print_result(0);
+	print_result(PMIx_Fence(NULL, 0, NULL, 0)); /* 1 2; the one that it calls does not count */
+	print_result(PMIx_Fence_nb(&all, 1, NULL, 0, done, "a")); /* 3, until release() 4 */
 	release();
-	waiting = in_fence(&since);
-	printf("in %d since %d, ", waiting, (int)since);
-	printf("%d ", PMIx_Fence_nb(NULL, 7, NULL, 0, done, "c")); /* fails: 5 6 */
-	printf("%d ", PMIx_Fence_nb(NULL, 0, NULL, 0, done, "d")); /* 7, never called back */
-	printf("%d:", PMI2_KVS_Fence()); /* 8 9 */
+	/* These do not count: of one rank, without a callback, and one that fails, entered at 5. */
+	print_result(PMIx_Fence(&one, 1, NULL, 0));
+	print_result(PMIx_Fence_nb(&one, 1, NULL, 0, done, "b"));
+	print_result(PMIx_Fence_nb(NULL, 0, NULL, 0, NULL, "c"));
+	print_result(PMIx_Fence_nb(NULL, 7, NULL, 0, done, "d"));
+	print_result(PMI2_KVS_Fence()); /* 6 7 */
 	print_fences(1000);
-	for (int i = 0; i < 9; i++)
-		PMI2_KVS_Fence();
+	print_result(PMIx_Fence_nb(NULL, 0, NULL, 0, done, "e")); /* 8, until release() 11 */
+	print_result(PMI2_KVS_Fence()); /* 9 10 */
 	print_fences(1000);
-	print_fences(5);
+	release();
+	print_fences(1000);
+	print_fences(11);
+	print_fences(10);
+	print_fences(6);
 	return 0;
 }
+END
+cat >expected <<'END'
+0, in 0 since 0
+2, in 0 since 2
+0, in 1 since 3
+done 5 a
+5, in 0 since 4
+0, in 0 since 4
+1, in 0 since 4
+-7, in 0 since 4
+9, in 0 since 7
+ 1-2 3-4 6-7
+0, in 1 since 8
+11, in 1 since 8
+ 1-2 3-4 6-7
+done 5 e
+ 1-2 3-4 6-7 8-11 9-10
+ 1-2 3-4 6-7 8-11 9-10
+ 1-2 3-4 6-7
+ 1-2 3-4
 END
 for sanitize in '' '-fsanitize=address,undefined'; do
 	# shellcheck disable=SC2086 # options
@@ -146,12 +179,12 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 		cc -shared -fPIC -o liblibrary.so library.c &&
 		cc -shared -fPIC -o plugin.so plugin.c -L. -llibrary -Wl,-rpath,"$tmp" &&
 		cc -O2 -shared -fPIC -o tail.so plugin.c -L. -llibrary -Wl,-rpath,"$tmp" &&
-		${MPICC:-mpicc} $sanitize -I"$top/probe" -DFENCE -rdynamic -o linked main.c \
+		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o linked main.c \
 			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -Wl,-rpath,"$tmp" \
 			-ldl -lpthread &&
-		${MPICC:-mpicc} $sanitize -I"$top/probe" -DFENCE -rdynamic -o private main.c \
+		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o private main.c \
 			"$top/probe/fence.c" -ldl -lpthread &&
-		${MPICC:-mpicc} $sanitize -I"$top/probe" -DFENCE -rdynamic -o pmix pmix.c \
+		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o pmix pmix.c \
 			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -Wl,-rpath,"$tmp" \
 			-ldl
 	} || exit 1
@@ -163,28 +196,28 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 		'1 2: 1-2 3-4'
 	is "$name, one that it tail-calls" "$(./private plugin ./tail.so)" '1 2: 1-2 3-4'
 	is "$name, no library" "$(./private nothing)" '-1 -1: 1-2 3-4'
-	is "$name, PMIx" "$(./pmix)" \
-		"2 4 0 in 1 since 3, done 5 b, in 0 since 4, -7 0 8: 1-2 3-4 5-6 7- 8-9
- 1-2 3-4 5-6 7- 8-9 10-11 12-13 14-15
- 1-2 3-4"
+	is "$name, the first eight count" "$(./linked many)" \
+		' 1-2 3-4 5-6 7-8 9-10 11-12 13-14 15-16'
+	is "$name, PMIx" "$(./pmix)" "$(cat expected)"
 	is "$name, told not to wait" "$(OMPI_MCA_async_mpi_init=1 ./linked)" '1 2:'
 	is "$name, told to" "$(OMPI_MCA_async_mpi_init=false OMPI_MCA_pmix_base_async_modex=0 \
 		./linked)" '1 2: 1-2 3-4'
 done
 
-# The build: exported, whatever is optimised away; left out where it cannot work.
+# The build: the functions are exported, whatever else is optimised away, and left out of a static
+# executable.
 cd "$top" || exit 1
 exports() {	# WHAT OPTION...
 	what=$1
 	shift
-	ok "$what: builds" "${MPICC:-mpicc}" -DPAD=1 -DFENCE -rdynamic -fvisibility=hidden "$@" \
-		-o "$tmp/probe" ziaprobe.c probe/*.c -ldl
+	ok "$what: builds" "${MPICC:-mpicc}" -DPAD=1 -DSEE_FENCES -rdynamic -fvisibility=hidden \
+		"$@" -o "$tmp/probe" ziaprobe.c probe/*.c -ldl
 	is "$what: exports the fences alone" "$(exported "$tmp/probe")" "$fences"
 }
 exports 'the default' -O2
 exports 'LTO, swept' -O3 -flto=auto -ffunction-sections -Wl,--gc-sections
 run make -n ziaprobe -B LDFLAGS=-static
-ok 'a static build leaves it out' [ -z "$(echo "$out" | grep FENCE)" ]
+ok 'a static build leaves it out' [ -z "$(echo "$out" | grep SEE_FENCES)" ]
 run make -n ziaprobe -B LDFLAGS=-static-libgcc
-ok 'but not one with a static libgcc' [ -n "$(echo "$out" | grep FENCE)" ]
+ok 'but not one with a static libgcc' [ -n "$(echo "$out" | grep SEE_FENCES)" ]
 finish

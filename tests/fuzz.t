@@ -1,7 +1,7 @@
 #!/bin/sh
-# Random and hostile argument vectors for each program, built with sanitizers: never a crash,
-# never a hang, an error with the usage line or a proper run. SEED=... repeats a run, COUNT=...
-# makes it longer.
+# Random and hostile argument vectors for each program, built with sanitizers: always an error with
+# the usage line or a proper run, never a crash or a hang. SEED=... repeats a run, COUNT=... makes
+# it longer.
 . "$(dirname "$0")/lib.sh"
 
 seed=${SEED:-$(date +%s)}
@@ -12,7 +12,7 @@ cc $sanitize -Wl,--wrap=fopen -DPROGRAM='"../../ziatest.c"' \
 # shellcheck disable=SC2086 # options
 ${MPICC:-mpicc} $sanitize -Wl,--wrap=fopen -DPAD=4096 -DPROGRAM='"../../ziaprobe.c"' \
 	-o "$tmp/ziaprobe" tests/helpers/fuzz.c probe/*.c || exit 1
-export ASAN_OPTIONS=detect_leaks=0	# in each of the processes that takes long
+export ASAN_OPTIONS=detect_leaks=0	# the search takes long, in each of the processes
 for program in ziatest ziaprobe; do
 	run "$tmp/$program" "$count_each" "$seed"
 	is "$program, $count_each vectors: status" "$status" 0

@@ -143,6 +143,13 @@ is 'no run that succeeds: the archive and the status' "$left $status" "$failed"
 like 'no run that succeeds: the log' "$log" ".*\|(run ./2 on 1 nodes: status 255; [^|]*\|){2}\
 Ziatest: [^|]*\|Time: none, no run on 1 nodes is valid\|.*\|FAIL     valid runs: 0 of 2\|\
 PASS     $agree\|.*\|\|Problems\|.*"
+job misplaced "RUNS=1 PPN=2 PLACEMENT=--distribution=cyclic $salloc --nodes=2"
+is 'a launch that is misplaced: the archive and the status' "$left $status" "$failed"
+like 'a launch that is misplaced: the log' "$log" ".*\|run 1/1 on 2 nodes: status 1; ziaprobe: \
+error: wrong placement: ranks 0 and 1 [^|]*\|Ziatest: .*\|FAIL     valid runs: 0 of 1\|\
+PASS     $agree\|.*"
+is 'a launch that is misplaced: neither a result nor a row' "$(
+	find misplaced/ziatest-*/ -name '*.csv'; grep ^Time misplaced/ziatest-*/output/*)" ''
 job wrong "SWEEP='2 3a' $sbatch --nodes=1"
 like 'a setting that is no number' "$log/$left $status" \
 	"run_ziatest.sh: error: '3a': RUNS SWEEP .* are 1 to 999999/ 1"
@@ -315,10 +322,10 @@ late() {	# CASE WHAT COLUMN: n3 alone has more than a second of the three in tha
 					printf " %d", i
 		}')" "n3 $3"
 }
-job load "RUNS=2 PPN=2 SRUN_OPTIONS=--task-prolog=$JOB_TEST/late $salloc --nodes=4"
-late load load 3
-job setup "SHIM='n3 Setup sleep 3' SRUN_OPTIONS=$injected RUNS=2 PPN=2 $salloc --nodes=4"
-late setup MPI_Init 4
+job exec "RUNS=2 PPN=2 SRUN_OPTIONS=--task-prolog=$JOB_TEST/late $salloc --nodes=4"
+late exec exec 3
+job init "SHIM='n3 Pmix sleep 3' SRUN_OPTIONS=$injected RUNS=2 PPN=2 $salloc --nodes=4"
+late init MPI_Init 4
 job send "SHIM='n3 Send sleep 3' SRUN_OPTIONS=$injected RUNS=2 PPN=2 $salloc --nodes=4"
 late send 'the exchange' 5
 

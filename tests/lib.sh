@@ -6,11 +6,11 @@
 # and ends with 'finish'. It then runs in the project's directory, which is also
 # $top, and has a directory of its own, $tmp, removed at the end.
 #
-# expect NAME STATUS COMMAND LINE...: a case for run_cases. COMMAND, a shell's, is to end with
-# STATUS, make the two programs say the LINEs, and leave no process of ziaprobe running, which after
-# the launcher's death may take until the timeout, 60 s. STATUS and the LINEs are patterns, .* of
-# which ends with its line; a LINE after a '?' may be missing, one after a '*' may come often or not
-# at all.
+# expect NAME STATUS COMMAND LINE...: a case for run_cases. The shell command COMMAND must exit with
+# STATUS, the two programs must print the LINEs and no others, and no ziaprobe may be left running
+# (after the launcher's death one may run until its timeout, 60 s). STATUS and the LINEs are
+# extended regular expressions, in which .* stays within its line. A LINE that begins with '?' is
+# optional; one that begins with '*' may come any number of times.
 
 set -u
 unset MAKEFLAGS MFLAGS MAKELEVEL	# of the make that runs the tests
@@ -103,6 +103,18 @@ poll() {
 	done
 }
 
+# draw_number COUNT: leaves in $drawn a random number from 1 to COUNT. The same SEED gives the same
+# numbers; the one in use is printed.
+# shellcheck disable=SC2034 # for the tests
+draw_number() {
+	if [ -z "${seed-}" ]; then
+		seed=${SEED:-$(date +%s)} draws=0
+		diag "SEED=$seed"
+	fi
+	draws=$((draws + 1))
+	drawn=$(($(echo "$seed $draws" | cksum | cut -d ' ' -f 1) % $1 + 1))
+}
+
 has() {
 	command -v "$1" >/dev/null
 }
@@ -112,7 +124,7 @@ has() {
 	stamp='[0-9]{10} [0-9]{1,6}'
 	result='([ 0-9]{5}\.[0-9]{2} millisecs|[ 0-9]{3}:[0-9]{2} min:sec)'
 	result="Time test was completed in $result\\|Slowest rank: [0-9]+"
-	one_node='ziaprobe: warning: one node only, [^|]*'
+	one_node='ziaprobe: warning: the job ran on only one node, [^|]*'
 	fails='[1-9][0-9]*'
 }
 
@@ -137,8 +149,8 @@ expect() {
 	done | sed 's/\.\*/[^|]*/g' >>"$expected"
 }
 
-# run_cases COUNT: runs the cases, COUNT at a time, each in a directory of its own, $dir/NAME, on a
-# cluster of its own of $nodes nodes. Leaves there in 'out' what it printed.
+# run_cases COUNT: runs the cases, COUNT at a time, each in its own directory, $dir/NAME, and on its
+# own cluster of $nodes nodes. Leaves the output in $dir/NAME/out.
 run_cases() {
 	cat >"$tmp/in-cluster" <<-'END'
 		timeout 100 sh ./command </dev/null >out 2>&1
@@ -163,8 +175,8 @@ run_cases() {
 	names=
 }
 
-# said FILE: what the two programs said in it, and what a sanitizer said of their sources, without
-# the remarks of launchers and libraries; those who wait in the order of their ranks, the 8th word
+# said FILE: the messages of the two programs in FILE, and a sanitizer's about their sources,
+# without those of launchers and libraries. Timeouts are sorted by rank, their 8th word.
 said() {
 	sources='(zia(test|probe)|probe/[a-z]+)\.c:'
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
@@ -219,7 +231,7 @@ quick_build() {
 	# shellcheck disable=SC2086 # options
 	mkdir "$dir" &&
 		cc $options -o "$dir/ziatest" ziatest.c &&
-		"mpicc.$1" $options -DPAD=4096 -DFENCE -rdynamic -fvisibility=hidden \
+		"mpicc.$1" $options -DPAD=4096 -DSEE_FENCES -rdynamic -fvisibility=hidden \
 			-o "$dir/ziaprobe" ziaprobe.c probe/*.c -ldl
 }
 

@@ -1,6 +1,11 @@
 #!/bin/sh
-# The critical path: a delay injected at a known place, on a node that chance chooses, is its
-# largest step, there, and stands out; and the steps add up to the time, in every run
+# The critical path: a delay at a known place, of a rank or a node that chance chooses, is its
+# largest step, there, and the outlier, and in no other cell of --ranks. In every run the figures of
+# -v, --csv and --ranks agree to the microsecond.
+#
+#	SEED=7 prove -v tests/path.t	the choices of the run that printed this seed
+#	ROUNDS=50 prove -v tests/path.t	instead, with each MPI, 50 launches of which chance chooses
+#					the place, the number of nodes and the clocks, too
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 needs_faketime
@@ -8,61 +13,246 @@ nodes=4
 cpp -include slurm/spank.h /dev/null >/dev/null 2>&1 ||
 	skip_all 'no slurm/spank.h; tests/setup installs it'
 
-# draw COUNT: leaves in $drawn a number from 1 to COUNT, by chance; the same SEED gives the same
+# draw COUNT: leaves in $drawn a number from 0 to COUNT - 1, by chance; the same SEED gives the same
 seed=${SEED:-$(date +%s)}
 draws=0
 diag "SEED=$seed"
 draw() {
 	draws=$((draws + 1))
-	drawn=$(($(echo "$seed $draws" | cksum | cut -d ' ' -f 1) % $1 + 1))
+	drawn=$(($(echo "$seed $draws" | cksum | cut -d ' ' -f 1) % $1))
 }
 
-# late NAME PLACE WHERE COMMAND [LINE]: a case whose delay is PLACE's, in the ranks or on the node
-# WHERE: a pattern for what the largest step's row ends in. '-': no delay. COMMAND may also say
-# LINE.
-late() {
-	expect "$1" 0 "$4" "$result" ${5+"$5"}
-	lates="$lates $1"
-	echo "$2" >"$dir/$1/place"
-	echo "$3" >"$dir/$1/where"
+# pick WORD...: leaves one of them in $picked
+pick() {
+	draw $#
+	shift "$drawn"
+	picked=$1
 }
 
-# adds_up CASE: every figure of the path in what it printed, and in the row of --csv
-adds_up() {
-	awk -F , '
-	function off(a, b) {
-		return a - b > .0000005 || b - a > .0000005
-	}
-	FILENAME ~ /csv$/ && FNR == 2 {
-		for (i = 9; i <= 15; i++)
-			columns += $i
-		rows = 1
-		time = $5
-	}
-	FILENAME !~ /csv$/ {
-		split($0, word, " ")
-		if (/^[0-9.]+ ms, /)
-			printed = word[1]
-		if (/^critical path/)
-			path = 1
-		else if (path && !NF)
-			path = 0
-		else if (path) {
-			steps += word[2]
-			if (word[2] < 0 && word[1] != "clock")
-				negative = 1
-		}
-	}
-	END {
-		exit !rows || off(steps, printed) || off(columns, steps) || negative ||
-			time - steps > .000501 || steps - time > .000501
-	}' "$dir/$1/csv" "$dir/$1/out"
+# on RANK: RANK and its node
+on() {
+	echo "$1 on n$(($1 / 2 + 1))"
 }
 
-# largest CASE: the row of its largest step, without the figure
+# What a delay has to show: in $row, a pattern, the path's largest row without its times; in
+# $outlier and $cells, patterns, the outlier and the cells of --ranks that are longer than others.
+
+# of_rank STEP [REST]: in STEP of $rank alone; the row ends in REST
+of_rank() {
+	row="$1 $(on $rank)${2-}"
+	outlier="$1 of rank $(on $rank)"
+	cells="$1 $rank"
+}
+
+# of_node STEP [REST]: in STEP of both ranks of $node
+of_node() {
+	row="$1 [$first$((first + 1))] on $node${2-}"
+	outlier="$1 of rank [$first$((first + 1))] on $node and 1 more rank there"
+	cells="$1 $first $1 $((first + 1))"
+	if [ "$blocks" -eq 1 ]; then	# no rank is earlier
+		outlier=none cells=
+	fi
+}
+
+# of_exchange RANK: in the exchange that RANK originates
+of_exchange() {
+	partner=$((($1 + 2) % (2 * blocks)))
+	row="exchange $(on "$1"), with $(on $partner)"
+	outlier="exchange of rank $(on "$1") with $(on $partner)"
+	cells="exchange $1"
+}
+
+# of_all STEP OTHER: in STEP of all ranks; the outlier may be one of the other steps, as OTHER
+of_all() {
+	row="$1 .*"
+	outlier="none|(daemon|spawn|exec|$2|exchange) of rank .*"
+	cells=
+}
+
+# delay PLACE NODES SECONDS [NAME]: adds a case, called PLACE-NODES-SECONDS or NAME, with a delay at
+# PLACE of one of the ranks, two on each of NODES, and with a node's clock that is SECONDS ahead
+delay() {
+	place=$1 blocks=$2
+	draw $((2 * blocks))
+	rank=$drawn
+	case $place in
+	answer)	# an odd block answers; block 0 does, too, if the number of blocks is odd
+		until [ $((rank / 2 % 2)) -eq 1 ] || [ "$((rank / 2)) $((blocks % 2))" = '0 1' ]; do
+			rank=$(((rank + 1) % (2 * blocks)))
+		done ;;
+	clock)	# only an originator's is in the result
+		rank=$((rank / 4 * 4)) ;;
+	esac
+	first=$((rank / 2 * 2))
+	node=n$((rank / 2 + 1))
+
+	ziatest='../ziatest -v --csv csv --ranks ranks 2'
+	srun="srun --nodes $blocks --ntasks $((2 * blocks)) --ntasks-per-node"
+	launch="$ziatest '$srun'"
+	prepare='' fault='' least=0 row='' outlier='' cells=''
+	case $place in
+	daemon|wrapped|hidden)
+		prepare="../stop_slurmd $node" ;;
+	exec|init|later|leave|leave2|prolog)
+		least=$seconds ;;
+	esac
+	case $place in
+	daemon)
+		of_node daemon ', slurmstepd' ;;
+	wrapped)
+		of_node daemon ', a\) \(b c, cut he'
+		launch="$ziatest '$srun {} \"../a) (b c, cut here\"'" ;;
+	hidden)
+		of_node spawn
+		launch="mount -o remount,hidepid=2 /proc
+			chmod 777 .
+			setpriv --reuid 65534 --regid 65534 --clear-groups $launch" ;;
+	mpirun)
+		of_node daemon ', (orted|prted)'
+		prepare="export AGENT=$node OMPI_MCA_plm_rsh_agent=$dir/agent
+			export PRTE_MCA_plm_ssh_agent=$dir/agent"
+		hosts=$(seq -s , -f n%.0f:2 "$blocks")
+		launch="$ziatest 'mpirun.openmpi --host $hosts -npernode'" ;;
+	mpiexec)
+		of_node daemon ', hydra_pmi_proxy'
+		prepare="export AGENT=$node"
+		launch="$ziatest 'mpiexec.hydra -launcher ssh -launcher-exec $dir/agent \\
+			-hosts $(seq -s , -f n%.0f "$blocks") -n $((2 * blocks)) -ppn'" ;;
+	spawn)
+		of_node spawn
+		prepare="echo \"required $tmp/spank.so \$PWD\" >/run/cluster/plugstack.conf
+			echo $seconds >spawn-$node" ;;
+	prolog)
+		of_node exec
+		prepare="export PROLOG=$node"
+		launch="$ziatest 'srun --task-prolog=$dir/task_prolog ${srun#srun}'" ;;
+	exec)
+		of_rank exec
+		fault="$rank Exec" ;;
+	init)
+		of_rank init
+		fault="$rank Pmix" ;;
+	later)
+		of_rank init
+		fault="$rank Later" ;;
+	fence)
+		of_all fence init
+		fault="$rank Fence" ;;
+	leave)
+		of_rank fence ', last in: [0-7] on n[1-4]'
+		fault="$rank Leave" ;;
+	leave2)
+		of_rank fence ', last in: [0-7] on n[1-4]'
+		fault="$rank Leave2" ;;
+	start)	# in MPI_Init, of which nothing is known
+		of_all init fence
+		fault="$rank Start" ;;
+	send)	# the first message of an originator, or the answer
+		of_exchange $((rank / 2 % 2 == 0 ? rank : rank - 2))
+		fault="$rank Send" ;;
+	answer)
+		of_exchange $(((rank + 2 * blocks - 2) % (2 * blocks)))
+		fault="$rank Answer" ;;
+	clock)
+		of_node clock
+		outlier=none cells= ;;
+	async)	# the others may or may not wait
+		of_node init
+		row='init .*' cells="($cells)?"
+		outlier="none|(daemon|spawn|exec|exchange) of rank .*|$outlier"
+		prepare='export OMPI_MCA_async_mpi_init=1'
+		fault="$node Pmix" ;;
+	local)	# mpirun was there before the start
+		row="init $rank on login"
+		outlier="init of rank $rank on login"
+		cells="init $rank"
+		launch="$ziatest 'mpirun.openmpi --oversubscribe -npernode'"
+		fault="$rank Pmix" ;;
+	tree)	# a fence that need not be a barrier: whose delay it was may not show
+		outlier="none|init of rank . on $node.*"
+		prepare='export SLURM_PMIX_FENCE=tree'
+		fault="$node Pmix" ;;
+	esac
+	case $place in
+	async|tree)	# where a message comes early, Open MPI may crash
+		launch="for try in 1 2 3 4 5 6 7 8; do
+				$launch >try 2>&1 && break
+			done
+			cat try" ;;
+	esac
+	case $place,$3 in
+	clock,*) ahead=$node=900 ;;
+	*,0) ahead= ;;
+	*)
+		draw "$blocks"
+		ahead=n$((drawn + 1))=$3 ;;
+	esac
+
+	late=${4:-$place-$blocks-$3}
+	set -- "$result"
+	if [ "$blocks" -eq 1 ]; then
+		set -- "$@" "$one_node"
+	fi
+	expect "$late" 0 "$prepare
+		export AHEAD=$ahead SHIM='${fault:+$fault sleep $seconds}'
+		$launch" "$@" '?ziaprobe: warning: the clock of .*'
+	echo "$row" >"$dir/$late/row"
+	echo "$outlier" >"$dir/$late/outlier"
+	echo "$cells" >"$dir/$late/cells"
+	echo "$least" >"$dir/$late/least"
+	lates="$lates $late"
+}
+
+# largest CASE: the path's largest row, without its times unless it is shorter than the sleep in it
 largest() {
-	sed -n '/^critical path/,/^$/p' "$dir/$1/out" | sed 1d | sort -k 2,2nr |
-		awk 'NR == 1 { $2 = ""; print }' | sed 's/  */ /g; s/ $//'
+	awk -v least="$(cat "$dir/$1/least")" '
+	/^critical path/ {
+		path = 1
+		next
+	}
+	!NF { path = 0 }
+	path && $2 > ms {
+		ms = $2
+		row = $1 " " substr($0, 62)
+	}
+	END { print row (ms < 1000 * least ? ", only " ms " ms" : "") }' "$dir/$1/out"
+}
+
+# longer CASE: "STEP RANK" for each cell that is above its median by more than half of the delay
+longer() {
+	for step in daemon spawn exec init fence exchange; do
+		awk -F , -v step=${step}_ms '
+		FNR == 1 {
+			for (i = 1; $i != step; i++)
+				;
+			next
+		}
+		$i != "" { print $i, $1 }' "$dir/$1/ranks" | sort -n |
+			awk -v step=$step -v half="$((seconds * 500))" '
+			{
+				ms[NR] = $1
+				rank[NR] = $2
+			}
+			END {
+				for (i = 1; i <= NR; i++)
+					if (ms[i] > ms[int((NR + 1) / 2)] + half)
+						print step, rank[i]
+			}' | sort
+	done | paste -s -d ' ' -
+}
+
+judge() {
+	is "$mpi, $1: the figures agree" \
+		"$(awk -F , -f tests/helpers/figures.awk "$dir/$1/out" "$dir/$1/ranks" \
+			"$dir/$1/csv" 2>&1)" ''
+	if [ -n "$(cat "$dir/$1/row")" ]; then
+		like "$mpi, $1: the largest step" "$(largest "$1")" "$(cat "$dir/$1/row")"
+		like "$mpi, $1: the cells of --ranks" "$(longer "$1")" "$(cat "$dir/$1/cells")"
+	fi
+	if [ -n "$(cat "$dir/$1/outlier")" ]; then
+		like "$mpi, $1: the outlier" "$(sed -n 's/^outlier: //p' "$dir/$1/out")" \
+			"($(cat "$dir/$1/outlier"))(, [0-9.]+ ms above the median(, mostly .*)?)?"
+	fi
 }
 
 cat >"$tmp/spank.c" <<'END'
@@ -107,11 +297,15 @@ for mpi in openmpi mpich; do
 			preload=$faketime:$dir/shim.so
 			export FAKETIME="+\${AHEAD#*=}" DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
 		fi
+		if [ -z "\$SHIM" ]; then
+			unset SHIM
+		fi
 		export LD_PRELOAD="\$preload:\${LD_PRELOAD-}"
 		exec "$dir/real/ziaprobe" "\$@"
 	END
-	# What starts the probe as a child, with a name that /proc/PID/stat does not make easy
-	printf '#!/bin/sh\n"$@"\nexit\n' >"$dir/a) (b c"
+	# What starts the probe as a child, with a name that is hard to read in /proc/PID/stat, and
+	# is too long for it
+	printf '#!/bin/sh\n"$@"\nexit\n' >"$dir/a) (b c, cut here"
 	# As a task prolog: late on the node \$PROLOG
 	cat >"$dir/task_prolog" <<-END
 		#!/bin/sh
@@ -136,22 +330,6 @@ for mpi in openmpi mpich; do
 		(sleep $seconds; kill -CONT \$pid) &
 	END
 	chmod +x "$dir"/*
-	probe='../ziatest -v --csv csv'
-	srun="$probe 2 'srun --nodes 4 --ntasks 8 --ntasks-per-node'"
-	three="$probe 2 'srun --nodes 3 --ntasks 6 --ntasks-per-node'"
-	# Where MPI_Init does not wait for all, a message that comes early can crash Open MPI
-	again="
-		for try in 1 2 3 4 5 6 7 8; do
-			$srun >try 2>&1 && break
-		done
-		cat try"
-	lates=
-
-	node() {	# leaves in $node a node, and in $ranks the pattern of its ranks
-		draw "${1-4}"
-		node=n$drawn
-		ranks="[$((2 * drawn - 2))$((2 * drawn - 1))] on $node"
-	}
 
 	# Whether Open MPI comes up at all, where nobody is late: with Slurm 20.11 no partner is
 	# ever found
@@ -162,119 +340,64 @@ for mpi in openmpi mpich; do
 		grep -q ^Slowest "$tmp/tree"
 	}
 
-	# shim CALL PHASE [RUN [LINE]]: a process of a node is late in CALL; the case is CALL-RUN
-	shim() {
-		node
-		rank=$((2 * drawn - 2))
-		draw 2
-		rank=$((rank + drawn - 1))
-		where="$rank on $node"
-		if [ "$2" = fence ]; then
-			where='last in: .*'
-		fi
-		late "$1${3:+-$3}" "$2" "$where" "
-			SHIM='$rank $1 sleep $seconds' AHEAD=${AHEAD-} $srun" ${4+"$4"}
-	}
-
-	late plain - - "$srun"
-	node
-	late daemon daemon "$ranks, slurmstepd" "../stop_slurmd $node; $srun"
-	node
-	late spawn spawn "$ranks" "
-		echo \"required $tmp/spank.so \$PWD\" >/run/cluster/plugstack.conf
-		echo $seconds >spawn-$node
-		$srun"
-	node
-	late prolog load "$ranks" "export PROLOG=$node
-		$probe 2 'srun --task-prolog=$dir/task_prolog --nodes 4 --ntasks 8 \\
-			--ntasks-per-node'"
-	shim Load load
-	if [ $mpi = openmpi ]; then
-		shim Setup setup
-		shim Later setup
-		shim Fence fence
-	fi
-	# Clocks that are ahead by less and by more than the bound of their comparison
-	if [ $mpi = openmpi ]; then
-		for ahead in 0.0003 0.003 0.25; do
-			node
-			export AHEAD="$node=$ahead"
-			shim Setup setup $ahead "?ziaprobe: warning: the clock of $node .*"
-		done
-		unset AHEAD
-		# A fence that may be no barrier, so that all wait later: whose setup it was may not
-		# show, but it is not another's
-		node
-		tree=$node
-		if launches_by_tree; then
-			late tree - - "
-				export SLURM_PMIX_FENCE=tree SHIM='$node Setup sleep $seconds'
-				$again"
-		else
-			skip "$mpi, tree" 'no launch by SLURM_PMIX_FENCE=tree: its fence loses data'
-		fi
-	fi
-	# What else launches, and what cannot be read
-	node 3
-	late three daemon "$ranks, slurmstepd" "../stop_slurmd $node; $three"
-	node
-	late wrapped daemon "$ranks, a\) \(b c" "../stop_slurmd $node
-		$probe 2 'srun --nodes 4 --ntasks 8 --ntasks-per-node {} \"../a) (b c\"'"
-	node
-	late hidden spawn "$ranks" "../stop_slurmd $node
-		mount -o remount,hidepid=2 /proc
-		chmod 777 .
-		setpriv --reuid 65534 --regid 65534 --clear-groups $srun"
+	places='daemon wrapped hidden spawn prolog exec send answer clock'
 	case $mpi in
 	openmpi)
-		node
-		late mpirun daemon "$ranks, (orted|prted)" "
-			export AGENT=$node OMPI_MCA_plm_rsh_agent=$dir/agent
-			export PRTE_MCA_plm_ssh_agent=$dir/agent
-			$probe 2 'mpirun.openmpi --host n1:2,n2:2,n3:2,n4:2 -npernode'" \
-			'?ziatest: .*'
-		node
-		late async init '' "
-			export SHIM='$node Setup sleep $seconds' OMPI_MCA_async_mpi_init=1
-			$again" ;;
+		places="$places mpirun local init later fence leave leave2 async"
+		if launches_by_tree; then
+			places="$places tree"
+		else
+			skip "$mpi, tree" 'no launch by SLURM_PMIX_FENCE=tree: its fence loses data'
+		fi ;;
 	mpich)
-		late mpiexec daemon "$ranks, hydra_pmi_proxy" "
-			export AGENT=$node
-			$probe 2 'mpiexec.hydra -launcher ssh -launcher-exec $dir/agent \
-				-hosts n1,n2,n3,n4 -n 8 -ppn'" '?ziatest: .*'
-		node
-		late init init '' "
-			export SHIM='$node Start sleep $seconds'
-			$srun" ;;
+		places="$places mpiexec start" ;;
 	esac
-	# The answer: of a node that responds
-	draw 2
-	rank=$((4 * drawn - 2))
-	node=n$((2 * drawn))
-	draw 2
-	rank=$((rank + drawn - 1))
-	late answer wireup "with $rank on $node" "SHIM='$rank Send sleep $seconds' $srun"
-	run_cases 3
-
-	if [ -d "$dir/tree" ]; then
-		like "$mpi, tree: nobody else stands out" \
-			"$(grep '^stands out' "$dir/tree/out")" \
-			"stands out: (no rank|setup of rank . on $tree,.*)"
-	fi
-	for name in $lates; do
-		place=$(cat "$dir/$name/place")
-		where=$(cat "$dir/$name/where")
-		ok "$mpi, $name: the steps add up" adds_up "$name" || diag "$(cat "$dir/$name/out")"
-		if [ "$place" = - ]; then
-			continue
+	lates=
+	if [ -n "${ROUNDS-}" ]; then
+		for round in $(seq "$ROUNDS"); do
+			# shellcheck disable=SC2086 # words
+			pick $places
+			place=$picked
+			case $place in
+			local)
+				picked=1 ;;
+			tree)
+				picked=4 ;;
+			send|answer|clock)
+				pick 2 3 4 ;;
+			*)
+				pick 1 2 3 4 ;;
+			esac
+			blocks=$picked
+			pick 0 0 0.0003 0.003 0.25
+			delay "$place" "$blocks" "$picked" "$round-$place-$blocks-$picked"
+		done
+	else
+		for place in plain $places; do
+			if [ "$place" = local ]; then
+				delay local 1 0
+			else
+				delay "$place" 4 0
+			fi
+		done
+		for place in daemon exec send answer; do
+			delay "$place" 3 0
+		done
+		delay exec 1 0
+		delay send 4 0.25
+		if [ $mpi = openmpi ]; then
+			delay init 1 0
+			delay leave 1 0
+			delay leave 3 0
+			# Clocks that are ahead by less and by more than the bounds
+			delay init 4 0.0003
+			delay init 4 0.003
+			delay leave 4 0.25
 		fi
-		like "$mpi, $name: the largest step" "$(largest "$name")" "$place( .*)?$where"
-		outlier="$place of rank (.*)?${where%,*}(,.*)?"
-		case $place in
-		fence|init) outlier='(no rank|(daemon|spawn|load|setup|wireup) of rank .*)' ;;
-		esac
-		like "$mpi, $name: stands out" "$(grep '^stands out' "$dir/$name/out")" \
-			"stands out: $outlier"
+	fi
+	run_cases 3
+	for late in $lates; do
+		judge "$late"
 	done
 done
 finish

@@ -1,13 +1,12 @@
 #!/bin/sh
-# The messages of ziaprobe: every rank's MPI calls, as a PMPI tracer sees them on a
-# real cluster, against the table below
+# The messages of ziaprobe: the MPI calls of every rank on a real cluster, as a PMPI tracer sees
+# them, against the table below
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=5
 
-# What a process of a block does, in order, with the processes of the same local
-# rank in other blocks; written by hand from the specification. In the
-# specification's words the blocks are nodes, counted from 1.
+# What a process of a block does, in order, with the processes of the same local rank in other
+# blocks, written by hand from the specification, which calls blocks nodes and counts them from 1.
 #
 # blocks  block  calls
 table='
@@ -27,14 +26,14 @@ table='
 5         3      recv 2, send 2
 5         4      send 0, recv 0'
 
-calls() {	# BLOCKS N: what every rank does, by the table
+calls() {	# BLOCKS N: what every rank does according to the table, then its stamp
 	printf '%s\n' "$table" | awk -v blocks="$1" -v n="$2" '
 	$1 == blocks {
 		for (l = 0; l < n; l++) {
 			printf "%d: ", $2 * n + l
 			for (i = 3; i < NF; i += 2)
 				printf "%s:%d:1 ", $i, $(i + 1) * n + l
-			print "gather:0"
+			print "gather:0:8"
 		}
 	}' | sort -n
 }
@@ -43,13 +42,17 @@ traced() {	# NAME: what every rank of the case did
 	cd "$dir/$1" || exit 1
 	for rank in [0-9]*; do
 		printf '%s: ' "$rank"
-		sed -n '1s/\(gather:0\):.*/\1/p' "$rank"
+		sed -n '1s/\(gather:0:8\) .*/\1/p' "$rank"
 	done | sort -n
 }
 
-repeated() {	# RANK: what it did from the barrier on, in messages of one byte
-	sed -n '1s/.*gather:0:[0-9]* \(Barrier:0:0\( [sr][a-z]*:[0-9]:1\)*\) .*/\1/p' \
+repeated() {	# RANK: the barrier after the gather, and the messages of one byte that follow it
+	sed -n '1s/.*gather:0:8 \(Barrier:0:0\( [sr][a-z]*:[0-9]:1\)*\) .*/\1/p' \
 		"$dir/repeat/$1"
+}
+
+collectives() {	# NAME: the collective calls, the second gather's bytes as N; of all ranks alike
+	sed -n '3s/[1-9][0-9]\{2,\}$/N/p' "$dir/$1"/[0-9]* | sort -u
 }
 
 for mpi in openmpi mpich; do
@@ -75,11 +78,14 @@ for mpi in openmpi mpich; do
 	expect repeat 0 '../ziatest -v 1 "srun -N 3 -n 3 --ntasks-per-node"' "$result"
 	# Rank 4 starts its exchange 2 s late.
 	expect late 0 'LATE=4 ../ziatest 1 "srun -N 5 -n 5 --ntasks-per-node"' "$result"
+	expect late-repeat 0 'LATE=4 ../ziatest -v 1 "srun -N 5 -n 5 --ntasks-per-node"' "$result"
 	run_cases 2
 
 	for size in $sizes; do
 		is "$mpi, $size: bytes, peers and order" "$(traced "$size")" \
 			"$(calls "${size%.*}" "${size#*.}")"
+		is "$mpi, $size: the records come after a broadcast and a barrier" \
+			"$(collectives "$size")" 'gather:8 Ibcast:1 Ibarrier:0 gather:N'
 	done
 	# The last of three blocks, which would have to wait for block 0, does not repeat it.
 	is "$mpi, the exchange repeated: rank 0" "$(repeated 0)" \
@@ -87,14 +93,18 @@ for mpi in openmpi mpich; do
 	is "$mpi, the exchange repeated: rank 1" "$(repeated 1)" \
 		'Barrier:0:0 recv:0:1 send:0:1 recv:0:1 send:0:1'
 	is "$mpi, the exchange repeated: rank 2" "$(repeated 2)" 'Barrier:0:0'
-	ok "$mpi: what follows the gather waits for the last message" awk '
-	FNR == 2 {
-		n++
-		if ($1 > gathered)
-			gathered = $1
-		if (!resumed || $2 && $2 < resumed)
-			resumed = $2
-	}
-	END { exit !(n == 5 && resumed > gathered) }' "$dir/late"/[0-4]
+	is "$mpi, the exchange is repeated after the broadcast" "$(collectives repeat)" \
+		'gather:8 Ibcast:1 Barrier:0 Ibarrier:0 gather:N'
+	for name in late late-repeat; do
+		ok "$mpi, $name: what follows the gather waits for the last message" awk '
+		FNR == 2 {
+			n++
+			if ($1 > gathered)
+				gathered = $1
+			if (!resumed || $2 && $2 < resumed)
+				resumed = $2
+		}
+		END { exit !(n == 5 && resumed > gathered) }' "$dir/$name"/[0-4]
+	done
 done
 finish

@@ -1,19 +1,32 @@
 #!/bin/sh
-# ziaprobe called directly, as ReFrame tests do: the result's format, wrong arguments
-# said once, and that no number is printed as if it were the one specified
+# ziaprobe called directly, as ReFrame tests do: the format of the result, errors that are printed
+# once, no result for a launch other than the specified one, and the files of --csv and --ranks
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=2
 error='ziaprobe: error:'
-part='(for|in its own part of)'
 
 # Two nodes, with two processes each and with four
 export four='-N 2 -n 4 --ntasks-per-node' eight='-N 2 -n 8 --ntasks-per-node'
 
-# places FIRST SECOND KIND HOST HOST N: the error of misplaced ranks, and its remedies
-places() {
-	printf '%s' "$error ranks $1 and $2 must be on $3 but are on $4 and $5; .* N = $6 " \
-		".*--distribution=block .*ppr:$6:node"
+header=started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms
+header=$header,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults
+header=$header,mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_host,offset_bound_ms
+header=$header,executable_bytes,mpi
+export header
+
+# misplaced FIRST SECOND KIND HOST HOST N: the pattern of that error, with its remedies
+misplaced() {
+	printf '%s' "$error wrong placement: ranks $1 and $2 must be on $3, but their hosts are " \
+		"$4 and $5; .* N = $6 .*--distribution=block.* --map-by ppr:$6:node"
+}
+
+# rows_after_header FILE: how many rows of 27 cells follow the header; nothing if there is any other
+# line
+rows_after_header() {
+	awk -F , -v header="$header" '
+	NR == 1 && $0 != header || NR > 1 && !(NF == 27 && /^20..-..-..T/) { exit bad = 1 }
+	END { if (!bad) print NR - 1 }' "$1"
 }
 
 for mpi in openmpi mpich; do
@@ -24,7 +37,7 @@ for mpi in openmpi mpich; do
 			>"$dir/${host% *}"
 		chmod +x "$dir/${host% *}"
 	done
-	# As date +'%s %6N' prints it, 65 seconds ago for example.
+	# SEC and USEC, for example of 65 seconds ago
 	cat >"$dir/at" <<-'END'
 		#!/bin/sh
 		exec date -d "$*" +'%s %6N'
@@ -41,6 +54,17 @@ for mpi in openmpi mpich; do
 		exit $status
 	END
 	chmod +x "$dir/at" "$dir/lasting"
+	cat >"$dir/set.c" <<-'END'
+		/* An MPI library that sets a launcher's variable */
+		#include <mpi.h>
+		#include <stdlib.h>
+		int MPI_Init(int *argc, char ***argv)
+		{
+			setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+			return PMPI_Init(argc, argv);
+		}
+	END
+	"mpicc.$mpi" -shared -fPIC -o "$dir/set.so" "$dir/set.c"
 
 	# What is measured, and when
 	expect 65s 0 'srun -n 1 ../ziaprobe $(../at 65 seconds ago) 1' \
@@ -48,45 +72,78 @@ for mpi in openmpi mpich; do
 	expect timely 0 'srun $four 2 ../ziaprobe $(../at now) 2 --timeout 99' "$result"
 	expect posix 0 'POSIXLY_CORRECT=1 ../ziatest -t 99 2 "srun $four"' "$result"
 	expect over 124 'srun -K0 $four 2 ../ziaprobe $(../at 1 hour ago) 2 -t 9' \
-		"$error timeout of 9 s: rank [01] on n1 has waited 0 s $part MPI_Init" \
-		"$error timeout of 9 s: rank [23] on n2 has waited 0 s $part MPI_Init"
-	# Who gives up leaves the others a second to say why, before the launcher ends all
+		"$error timeout of 9 s: rank [01] on n1 has spent 0 s in MPI_Init" \
+		"$error timeout of 9 s: rank [23] on n2 has spent 0 s in MPI_Init"
+	# A rank that times out gives the others a second to print their lines before its launcher
+	# sees it fail and ends the job. The rank of a process without a launcher is unknown.
 	expect patient 124 '../lasting ../ziaprobe $(../at 1 hour ago) 1 -t 9' \
-		"$error timeout of 9 s: .* has waited 0 s $part MPI_Init"
-	expect mismatch 1 'FLUX_JOB_SIZE=2 FLUX_TASK_RANK=1 ../lasting ../ziaprobe 1 2 1'
+		"$error timeout of 9 s: a rank on login has spent 0 s in MPI_Init"
 	expect soon "$fails" 'srun $four 2 ../ziaprobe $(../at 100 seconds) 2' \
-		"$error rank 0 on n1 began at least [0-9]{1,2}\.[0-9]{6} s before the start; .*"
+		"$error rank 0 on n1 .* at least [0-9]{1,2}\.[0-9]{6} s before the start; .*"
 	expect own "$fails" \
 		'srun $four 2 sh -c "[ \$SLURM_PROCID = 0 ] || sleep .1
 			exec ../ziaprobe \$(../at now) 2"' \
-		"$error ranks 0 and [1-3] were told different starts; .*"
+		"$error ranks 0 and [1-3] got different start times .*"
 
-	# Wrong arguments: said once
+	# Wrong arguments: one error per job
 	expect none 2 'srun $four 2 ../ziaprobe' \
-		"$error SEC, USEC and N are needed, .*" 'usage: LAUNCHER ziaprobe SEC USEC N .*'
+		"$error expected exactly three arguments: SEC, USEC and N" \
+		'usage: LAUNCHER ziaprobe SEC USEC N .*'
 	expect unknown 2 'srun $four 2 ../ziaprobe 1 2 2 --unknown' \
-		"$error unknown option, .*'--unknown'" 'usage: .*'
-	expect world 2 'srun -N 2 -n 5 ../ziaprobe 1 2 2' "$error 5 processes .*N = 2.*"
+		"$error unknown option .*'--unknown'" 'usage: .*'
+	expect world 2 'srun -N 2 -n 5 ../ziaprobe 1 2 2' \
+		"$error the number of processes, 5, is not a multiple of N = 2; .*"
+	expect wrong 0 'while read -r arguments; do
+			../ziaprobe $arguments
+			if [ $? != 2 ]; then
+				exit 1
+			fi
+		done <<-END
+			now 2 1
+			1 1000000 1
+			1 2 0
+			1 2 1 3
+			1 2 1 -t 0
+			1 2 1 --csv
+		END' \
+		"$error SEC, .* must be .*" 'usage: .*' "$error USEC, .* must be .*" 'usage: .*' \
+		"$error N, .* must be .*" 'usage: .*' \
+		"$error expected exactly three arguments: .*" 'usage: .*' \
+		"$error --timeout must be .*" 'usage: .*' \
+		"$error .*missing value: '--csv'" 'usage: .*'
 
 	# Ranks placed otherwise than specified
 	expect cyclic "$fails" '../ziatest 4 "srun --distribution=cyclic $eight"' \
-		"$result" "$(places 0 1 'one node' n1 n2 4)"
+		"$(misplaced 0 1 'the same node' n1 n2 4)"
 	expect planes 0 '../ziatest 4 "srun --distribution=plane=4 $eight"' "$result"
 	expect wide "$fails" 'srun $four 2 ../ziaprobe $(../at now) 4' \
-		"$result" "$(places 0 2 'one node' n1 n2 4)"
-	expect packed "$fails" 'srun $eight 4 ../ziaprobe $(../at now) 2' \
-		"$result" "$(places 0 2 'different nodes' n1 n1 2)"
+		"$(misplaced 0 2 'the same node' n1 n2 4)"
+	expect packed "$fails" \
+		'srun $eight 4 ../ziaprobe $(../at now) 2 -v --csv csv --ranks ranks' \
+		"$(misplaced 0 2 'different nodes' n1 n1 2)"
 	expect one 0 '../ziatest 2 "srun -N 1 -n 2 --ntasks-per-node"' "$result" "$one_node"
 
-	# Names that are not the nodes', and a variable that another launcher has left
+	# Host names that are not the nodes'
 	expect contained 0 'srun $four 2 ../contain ../ziaprobe $(../at now) 2' "$result"
 	expect cloned 0 'srun -N 2 -n 2 ../clone ../ziaprobe $(../at now) 1' "$result"
 	expect kernel 0 'srun -N 1 -n 2 ../contain ../ziaprobe $(../at now) 1' \
-		"$result" 'ziaprobe: warning: ranks 0 and 1 are on one kernel, as c0 and c1: .*'
-	expect stale 0 'OMPI_COMM_WORLD_SIZE=64 srun $four 2 ../ziaprobe $(../at now) 2' "$result"
+		"$result" 'ziaprobe: warning: ranks 0 and 1 run on .* kernel .*, c0 and c1, .*'
 
-	# Each MPI's executable under the launchers of both
-	mismatch="$error the launcher started 4 processes but MPI sees 1: .*"
+	# In a world of one, the first of the launchers' size variables that is set decides. The
+	# process with that launcher's rank 0 reports a mismatch, and the others wait for it.
+	alone='../lasting ../ziaprobe 1 2 1'
+	mismatch="$error the launcher started 4 processes, but each is alone .*"
+	expect stale 0 'OMPI_COMM_WORLD_SIZE=64 srun $four 2 ../ziaprobe $(../at now) 2' "$result"
+	expect flux0 1 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=0 ${alone#* }" "$mismatch"
+	expect flux1 1 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=1 $alone"
+	expect flux-slurm 1 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=1 SLURM_STEP_NUM_TASKS=1 \
+		SLURM_PROCID=0 $alone"
+	expect open-flux 0 "OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 FLUX_JOB_SIZE=4 \
+		FLUX_TASK_RANK=0 ../ziaprobe \$(../at now) 1" "$result" "$one_node"
+	expect set-by-mpi 1 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=0 LD_PRELOAD=$dir/set.so ${alone#* }" \
+		"$mismatch"
+
+	# The executable of each MPI under the launchers of both
 	openmpi='../ziatest 2 "mpirun.openmpi --oversubscribe -n 4 --host n1:2,n2:2 -npernode"'
 	hydra='../ziatest 2 "mpiexec.hydra -hosts n1,n2 -n 4 -ppn"'
 	pmix='../ziatest 2 "srun --mpi=pmix $four"'
@@ -103,22 +160,52 @@ for mpi in openmpi mpich; do
 		# A host file that mpirun does not read
 		expect hostfile "$fails" 'printf "n1\nn2\n" >hosts; OMPI_MCA_hostfile=hosts \
 			mpirun.openmpi --oversubscribe -n 4 ../ziaprobe $(../at now) 2' \
-			"$result" "$(places 0 2 'different nodes' login login 2)" ;;
+			"$(misplaced 0 2 'different nodes' login login 2)" ;;
 	mpich)
 		expect openmpi "$fails" "$openmpi" "$mismatch"
 		expect hydra 0 "$hydra" "$result"
-		expect pmix "$fails" "$pmix" "$mismatch"
-		expect none-pmi "$fails" "$none" "$mismatch"
-		# Where no number of processes is known, rank 0 cannot know
-		expect unsized "$fails" 'mpirun.openmpi --host n1:2,n2:2 \
-			env -u OMPI_COMM_WORLD_SIZE ../ziaprobe $(../at now) 1' \
-			"?$result" "?$one_node" \
-			"${mismatch%4 proc*}several processes .*" \
-			"?$result" "?$one_node"
-		# As after srun --pty
+		expect pmix 1 "$pmix" "$mismatch"
+		expect none-pmi 1 "$none" "$mismatch"
+		# Within srun --pty
 		expect pty 0 'SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=0 \
-			mpiexec.hydra -hosts n1,n2 -n 2 ../ziaprobe $(../at now) 1' "$result" ;;
+			mpiexec.hydra -hosts n1 -n 1 ../ziaprobe $(../at now) 1' \
+			"$result" "$one_node" ;;
 	esac
+
+	# Files. One that cannot be written is an error after the result, which stays.
+	remedy='; choose a file that is writable on the node of rank 0'
+	full="$error cannot write '/dev/full': No space left on device$remedy"
+	expect csv 0 'for i in 1 2; do
+			srun $four 2 ../ziaprobe $(../at now) 2 --csv csv || exit
+		done' "$result" "$result"
+	expect csv-empty 0 ': >csv; ../ziaprobe $(../at now) 1 --csv csv' "$result" "$one_node"
+	other="$error cannot append to 'csv': its CSV header does not match; choose a new file"
+	expect csv-other 0 'for other in started "${header%,*}" "$header,more" ""; do
+			echo "$other" >csv
+			../ziaprobe $(../at now) 1 --csv csv
+			if [ $? != 1 ] || [ "$(cat csv; echo .)" != "$(echo "$other"; echo .)" ]
+			then
+				exit 1
+			fi
+		done' \
+		"*$result\|$one_node\|$other"
+	expect csv-full 1 '../ziaprobe $(../at now) 1 --csv /dev/full --ranks ranks' \
+		"$result" "$one_node" "$full"
+	expect ranks-full 1 '../ziaprobe $(../at now) 1 --ranks /dev/full --csv csv' \
+		"$result" "$one_node" "$full"
+	expect nowhere "$fails" 'srun $four 2 ../ziaprobe $(../at now) 2 --csv no/where' "$result" \
+		"$error cannot write 'no/where': No such file or directory$remedy"
 	run_cases 2
+
+	is "$mpi, packed: neither a row nor a file of ranks" "$(cd "$dir/packed" && ls)" \
+		"$(cd "$dir/wide" && ls)"
+	is "$mpi, csv: a header and two rows" "$(rows_after_header "$dir/csv/csv")" 2
+	is "$mpi, csv-empty: a header and a row" "$(rows_after_header "$dir/csv-empty/csv")" 1
+	is "$mpi, ranks-full: the other file is written" \
+		"$(rows_after_header "$dir/ranks-full/csv")" 1
+	is "$mpi, csv-full: the other file is written" \
+		"$(cut -d , -f 1 "$dir/csv-full/ranks" | paste -s -d ' ' -)" 'rank 0'
+	is "$mpi, csv-other: each header was tried" \
+		"$(grep -c 'header does not match' "$dir/csv-other/out")" 4
 done
 finish

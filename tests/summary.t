@@ -1,7 +1,7 @@
 #!/bin/sh
 # job/summarize, on the submission in example-output/ and on copies of it that are altered: the
-# verdicts, evidence that disagrees, honest evidence of all kinds, hostile files, the nodes that
-# stand out, several jobs, the pictures
+# verdicts, evidence that disagrees, honest evidence of all kinds, hostile files, slow nodes,
+# several jobs, the pictures
 . "$(dirname "$0")/lib.sh"
 example=$top/example-output/submission
 summarize=$top/job/summarize
@@ -78,7 +78,7 @@ STATED   ranks per node: 2, with 2 network interfaces \(set by hand; found: none
 PASS     valid runs: 16 of 16\|PASS     evidence: the files agree with each other\|\
 PASS     executable: 10[0-9]* bytes; the rule is 104857600\|\
 STATED   source: as in commit [0-9a-f]*, says build.txt; to check it, --source\|\
-PASS     clocks: the start was stamped by one of them; at most [0-9.]* ms apart\|\|nodes " true
+PASS     clocks: started on a node of the job; node clocks within $number ms\|\|nodes " true
 says 'too few nodes' 1 \
 	'FAIL     compute nodes: 16 of 17, 94.1 %; .* \(set by [^|]*\); the others: 1 drained' \
 	'set_to COMPUTE_NODES 17; set_to NODES_ELSEWHERE "1 drained"'
@@ -95,6 +95,7 @@ says 'no figures of the system' 0 \
 	'set_to NICS ""; set_to COMPUTE_NODES ""'
 says 'a small executable' 1 'PASS     evidence: [^|]*\|FAIL     executable: 45680 bytes' \
 	'sed -i "s/^executable: .*/executable: 45680 bytes/" output/*
+	sed -i "s/,104[0-9]*,/,45680,/" results.csv
 	sed -i "s/^size: .* ziaprobe/size: 45680 ziaprobe/" build.txt'
 says 'a patch' 0 \
 	'CHANGED  source: differs from commit [^|]*, see changes.diff: ziaprobe.c, probe/run.h\|' \
@@ -108,20 +109,36 @@ says 'a change to what is not compiled' 0 \
 	'echo "diff --git a/job/inventory b/job/inventory" >changes.diff'
 says 'built outside git' 0 'UNKNOWN  source: built outside git' \
 	'sed -i "s/^commit: .*/commit: UNKNOWN/" build.txt; echo UNKNOWN >changes.diff'
-clock="clocks: the start was stamped by none of them; its kernel says:"
-unknown_clock() {	# WHAT THE KERNEL SAYS
-	echo "awk -F , -v OFS=, 'NR > 1 { \$6 = \"\" } 1' results.csv >x; mv x results.csv
-		sed -i 's/; corrected.*/; corrected time not known; the stamping kernel says: $1/' \
-			output/*"
+clock="clocks: not started on a node of the job \(launch node's clock:"
+no_corrected_time() {	# TEXT: in all outputs, with TEXT behind
+	unknown="no corrected time: the launch node's clock is unknown"
+	sed -i "s/; corrected.*/; $unknown$1/" output/*
 }
-says 'a stamping clock that its kernel vouches for' 0 \
-	"PASS     $clock within 412 us; at most [0-9.]* ms apart" "$(unknown_clock 'within 412 us')"
-says 'a stamping clock that its kernel does not vouch for' 0 \
-	"UNKNOWN  $clock not synchronised" "$(unknown_clock 'not synchronised')"
-says 'clocks that are apart' 0 'UNKNOWN  clocks: 90.100 ms apart, on n2, in {}\|' \
-	'awk -F , -v OFS=, -v row="$row" "NR == row { \$18 = \"90.100000\"; \$19 = \"n2\" } 1" \
-		results.csv >x; mv x results.csv
-	sed -i "s/^clock skew: [^ ]*/clock skew: -90.100/" output/{}.txt'
+empty() {	# NUMBER: that cell of each row
+	awk -F , -v OFS=, -v cell="$1" 'NR > 1 { $cell = "" } 1' results.csv >x
+	mv x results.csv
+}
+says 'a launch node outside the job, its clock synchronised' 0 \
+	"PASS     $clock synchronised to within 412 us\); node clocks within $number ms\|" \
+	"no_corrected_time \" (launch node's clock: synchronised to within 412 us)\"; empty 6"
+says 'a launch node outside the job, its clock not synchronised' 0 \
+	"UNKNOWN  $clock not synchronised\)\|" \
+	"no_corrected_time \" (launch node's clock: not synchronised)\"; empty 6"
+says 'a launch node outside the job, its clock unknown' 0 "UNKNOWN  $clock unknown\)\|" \
+	'no_corrected_time ""; empty 6'
+offset() {	# MS BOUND: the largest offset in the draw's run, of n2 against n1
+	awk -F , -v OFS=, -v row="$row" -v ms="$1" -v bound="$2" '
+		NR == row { $22 = ms; $23 = "n2"; $24 = "n1"; $25 = bound } 1' results.csv >x
+	mv x results.csv
+	sed -i "s/^clock offset: [^;]*/clock offset: $1 ms, n2 against n1, within $2 ms/" \
+		"output/$n-$r.txt"
+}
+says 'clocks that are apart' 0 'UNKNOWN  clocks: 90.100 ms apart, n2 against n1, in {}\|' \
+	'offset -90.100 0.010'
+says 'clocks that may be apart' 0 'PASS     clocks: [^|]*; node clocks within 95.100 ms\|' \
+	'offset -95.100 96.000'
+says 'clocks that are apart by less than 1 % of the time' 0 \
+	'PASS     clocks: [^|]*; node clocks within [0-9.]* ms\|' 'offset 1.500 0.010'
 
 # The sources, held against a clone
 mkdir clone
@@ -161,7 +178,7 @@ shift_start() {	# SECONDS: of the draw's run, in all its files
 	sed -i "$row s/^[^,]*/$date.$(printf %06d "$us")Z/" results.csv
 }
 cell() {	# NUMBER PROGRAM: a cell of the draw's row, altered
-	awk -F , -v OFS=, -v row="$row" "NR == row { \$$1 = sprintf(\"%.6f\", $2) } 1" \
+	awk -F , -v OFS=, -v row="$row" "NR == row { \$$1 = sprintf(\"%.3f\", $2) } 1" \
 		results.csv >x
 	mv x results.csv
 }
@@ -171,7 +188,7 @@ doubts 'a time altered in its output' \
 	'sed -i "s/completed in .*/completed in   9:59 min:sec/" output/{}.txt'
 doubts 'a time altered in output and row' \
 	'{}: ranks-[0-9-]*.csv: the latest is completed at [0-9.]* ms, by its row at ' '
-	old=$(sed -n "s/ ms, .*//p" output/{}.txt); cell 5 "\$5 - 100"
+	old=$(sed -n "s/ ms, [0-9]* nodes .*//p" output/{}.txt); cell 5 "\$5 - 100"
 	new=$(awk -F , -v row="$row" "NR == row { printf(\"%.3f\", \$5) }" results.csv)
 	sed -i "s/^$old ms/$new ms/; s/completed in .*/completed in $(awk -v t="$new" "BEGIN {
 		if (t < 1000)
@@ -185,10 +202,20 @@ doubts 'a step altered' '{}: the steps in its row add up to [0-9.]* ms, its time
 	'cell 12 "\$12 - 5"'
 doubts 'a slowest rank altered' '{}: its output says "Slowest rank: 1", its row "Slowest rank: ' \
 	'sed -i "s/^Slowest rank: .*/Slowest rank: 1/" output/{}.txt; cell 7 0'
-doubts 'a clock altered' '{}: its output says "clock skew: [^|]*", its row 0.000000 ms' \
-	'cell 18 0; sed -i "s/^clock skew: [^ ]*/clock skew: 99.000/" output/{}.txt'
-doubts 'a corrected time for a clock that is not known' '{}: its output says "clock skew: ' \
-	'sed -i "s/; corrected.*/; corrected time not known/" output/{}.txt'
+doubts 'a clock altered' \
+	'{}: its output says "clock offset: 99.000 ms, [^|]*", its row "0.000 ms, ' \
+	'offset 99.000 0.010; cell 22 0'
+doubts 'the sign of an offset altered' \
+	'{}: its output says "clock offset: -1.500 [^|]*", its row "1.500 ms' \
+	'offset -1.500 2.000; cell 22 1.5'
+doubts 'a clock that is not the median' '{}: its output says "clock offset: [^|]* against n99, ' \
+	'sed -i "s/^\(clock offset: .* against\) [^,]*/\1 n99/" output/{}.txt'
+doubts 'a corrected time for a clock that is not known' \
+	'{}: its output says "clock offset: [^|]*; no [^|]*", its row "[^|]*; corrected time ' \
+	'no_corrected_time ""'
+doubts 'a corrected time that is deleted' \
+	'{}: its output says "clock offset: [^|]*; corrected time [^|]*; no corrected time: ' \
+	'empty 6'
 doubts 'the slowest rank elsewhere' \
 	'{}: ranks-[0-9-]*.csv: the slowest rank at [^|]*, by its row ' \
 	'awk -F , -v OFS=, -v row="$row" "NR == row { \$8 = \"n99\" } 1" results.csv >x
@@ -251,7 +278,7 @@ doubts 'ranks cut short' '{}: ranks-[0-9-]*.csv: ranks in order: -?[0-9]+, by th
 doubts 'an output cut short' '{}: its output ends in "[^|]*", not in "status S"' \
 	'head -c 300 output/{}.txt >x; mv x output/{}.txt'
 doubts 'a run of another shape' '{}: its row says [0-9]* nodes x 1, the settings [0-9]* nodes x 2' \
-	'cell 3 1; sed -i "${row}s/,1.000000,/,1,/" results.csv
+	'cell 3 1; sed -i "${row}s/,1.000,/,1,/" results.csv
 	sed -i "s/ nodes x 2 = / nodes x 1 = /" output/{}.txt'
 doubts 'a setting that is not that of the runs' \
 	'run 1 on 16 nodes: ranks-16-1.csv: ranks in order: -1, by the settings 16' 'set_to PPN 1'
@@ -260,6 +287,11 @@ doubts 'another MPI' 'run [^|]*: its MPI is "[^|]*", that of run 1 on 16 nodes '
 doubts 'a program linked anew between runs' \
 	'{}: its executable had 1000 bytes, by build.txt it has 10[0-9]* bytes' \
 	'sed -i "s/^executable: .*/executable: 1000 bytes/" output/{}.txt'
+doubts 'an executable altered in its row' \
+	'{}: its output says "executable: 10[0-9]* bytes", its row "1000 bytes"' \
+	'sed -i "${row}s/,[0-9]*,\([^,]*\)\$/,1000,\1/" results.csv'
+doubts 'an MPI altered in its row' '{}: its output says "MPI: Open MPI [^|]*", its row "MPICH"' \
+	'sed -i "${row}s/,[^,]*\$/,MPICH/" results.csv'
 doubts 'a program linked anew after make' \
 	'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in build.txt' \
 	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
@@ -275,8 +307,6 @@ doubts 'no date' 'environment.txt has no DATE' 'sed -i /^DATE=/d environment.txt
 says 'an error in an output of status 0' 1 \
 	'valid runs: 15 of 16\|PASS     evidence.*Problems\|{}: status 0; ziaprobe: error: x' \
 	'sed -i "2s/^/ziaprobe: error: x\n/" output/{}.txt'
-says 'a run that is not valid' 1 'valid runs: 15 of 16\|PASS     evidence' \
-	'sed -i "${row}s/1\$/0/" results.csv'
 
 # Honest evidence
 fail() {	# STATUS LINE: what the draw's run leaves, if it fails
@@ -287,6 +317,12 @@ fail() {	# STATUS LINE: what the draw's run leaves, if it fails
 honest 'a failed launch' 1 '15 of 16' 'fail 1 "srun: error: no"'
 like 'a failed launch is a problem' "$out" \
 	".*\|Problems\|run $r on $n nodes: status 1; srun: error: no.*"
+wrong='ziaprobe: error: wrong placement: ranks 0 and 2 must be on the same node'
+honest 'a measurement that is wrong' 1 '15 of 16' "fail 1 '$wrong'"
+like 'a measurement that is wrong is a problem' "$out" \
+	".*\|Problems\|run $r on $n nodes: status 1; $wrong.*"
+honest 'a measurement that is wrong, and a launcher of status 0' 1 '15 of 16' "fail 0 '$wrong'"
+doubts 'no row, without an error' '{}: its status is 0, but there is no row' 'fail 0 "no MPI"'
 honest 'a timeout' 1 '15 of 16' 'sed -i "/^Time/,\$d" output/{}.txt; echo status 124 >>output/{}.txt
 	rm ranks-{}.csv; sed -i ${row}d results.csv'
 honest 'a failure after the result' 1 '15 of 16' \
@@ -312,10 +348,10 @@ like 'one run of a size: the first stands for the median' "$out" \
 honest 'one size' 0 '4 of 4' \
 	'set_to SWEEP 16; rm output/[248]-* ranks-[248]-*; sed -i "6,\$d" results.csv'
 honest 'no daemon, no fence' 0 '16 of 16' 'awk -F , -v OFS=, "NR > 1 {
-		\$10 = sprintf(\"%.6f\", \$9 + \$10); \$9 = \"\"
-		\$12 = sprintf(\"%.6f\", \$12 + \$13); \$13 = \"\"
+		\$10 = sprintf(\"%.3f\", \$9 + \$10); \$9 = \"\"
+		\$12 = sprintf(\"%.3f\", \$12 + \$13); \$13 = \"\"
 	} 1" results.csv >x; mv x results.csv
-	sed -i "s/^daemon /spawn /; s/^fence /setup /" output/*'
+	sed -i "s/^daemon /spawn /; s/^fence /init /" output/*'
 
 # Headlines
 says 'a failed first launch' 1 "Time: no valid first launch; then $number ms, the median of 3 .*\
@@ -361,41 +397,39 @@ is 'evidence that is read-only, a reader that goes away: nothing is written' \
 	"$(find it -type f -exec cksum {} +)" "$(cat before)"
 chmod -R u+w it
 
-# stands_out WHAT PATTERN PROGRAM [COMMAND]: after COMMAND, the nodes that stand out where an awk
-# program has altered the columns 4 to 9 of the ranks on 16 nodes: daemon, spawn, load, setup, init,
-# wireup
-stands_out() {
+# slow WHAT PATTERN PROGRAM [COMMAND]: after COMMAND, the slow nodes if an awk program has altered
+# columns 4 to 10 of the ranks on 16 nodes: daemon, spawn, exec, init, fence, wait, exchange
+slow() {
 	export program="$3"
-	says "$1" "${5-0}" "Nodes that stand out[^|]*\|(node [^|]*\|)?$2" "${4-}"'
+	says "$1" "${5-0}" "Slow nodes[^|]*\|(node [^|]*\|)?$2" "${4-}"'
 	for file in ranks-16-*.csv; do
 		awk -F , -v OFS=, "FNR > 1 { $program } 1" $file >x
 		mv x $file
 	done'
 }
 late='[89][0-9]{3}\.[0-9]+' little='[0-9]{1,3}\.[0-9]+'
-alike='$4 = $5 = $6 = $7 = 100; if ($9 != "") $9 = 100'
-stands_out 'nobody' 'none$' "$alike"
-stands_out 'nodes that are later the further on they are' \
+alike='$4 = $5 = $6 = $7 = 100; if ($10 != "") $10 = 100'
+slow 'nobody' 'none$' "$alike"
+slow 'nodes that are later the further on they are' \
 	"n16 [^|]*\|n15 [^|]*\|n14 [^|]*\|n13 .*" \
 	'$4 = $5 = $6 = 0; $7 = 10000 * $2'
-stands_out 'late daemon' "n3 +$late( +$little){3}" 'if ($3 == "n3") $4 += 9000'
-stands_out 'late processes' "n3 +$late( +$little){3}" 'if ($3 == "n3") $5 += 9000; else $8 += 9000'
-stands_out 'late load' "n3 +$little +$late( +$little){2}" 'if ($3 == "n3") $6 += 9000'
-stands_out 'late in MPI_Init' "n3( +$little){2} +$late +$little" \
-	'if ($3 == "n3") $7 += 9000; $8 += 9000'
-stands_out 'late in launch, no setup' "n3 +$late( +$little){3}" \
-	'$7 = ""; if ($3 == "n3") $5 += 9000; else $8 += 9000'
-stands_out 'no daemon' "n3 +$late( +$little){3}" '$4 = ""; if ($3 == "n3") $5 += 9000'
-stands_out 'late in the exchange' "n3( +$little){3} +$late" \
-	'if ($9 != "" && $3 == "n3") $9 += 9000'
+slow 'late daemon' "n3 +$late( +$little){3}" 'if ($3 == "n3") $4 += 9000'
+slow 'late processes' "n3 +$late( +$little){3}" 'if ($3 == "n3") $5 += 9000; else $9 += 9000'
+slow 'late exec' "n3 +$little +$late( +$little){2}" 'if ($3 == "n3") $6 += 9000'
+slow 'late in MPI_Init' "n3( +$little){2} +$late +$little" \
+	'if ($3 == "n3") $7 += 9000; else $9 += 9000'
+slow 'late in a fence, and waiting' 'none$' "$alike; if (\$3 == \"n3\") \$8 = \$9 = 9000"
+slow 'no daemon' "n3 +$late( +$little){3}" '$4 = ""; if ($3 == "n3") $5 += 9000'
+slow 'late in the exchange' "n3( +$little){3} +$late" \
+	'if ($10 != "" && $3 == "n3") $10 += 9000'
 late_once="$alike; if (\$3 == \"n3\" && FILENAME ~ /-2/) \$4 += 9000"
-stands_out 'late in one run only' 'none$' "$late_once"
-stands_out 'late in one of two runs only' 'none$' "$late_once" \
+slow 'late in one run only' 'none$' "$late_once"
+slow 'late in one of two runs only' 'none$' "$late_once" \
 	'sed -i "s/^status 0/status 1/" output/16-[34].txt' 1
-stands_out 'late in two of three runs' "n3 +$late .*" \
+slow 'late in two of three runs' "n3 +$late .*" \
 	"$alike; if (\$3 == \"n3\" && FILENAME !~ /-2/) \$4 += 9000" \
 	'sed -i "s/^status 0/status 1/" output/16-4.txt' 1
-stands_out 'the worst first' 'n16 [^|]*\|n15 [^|]*\|n14 [^|]*' 'if ($2 > 13) $4 += 9000 * $2'
+slow 'the worst first' 'n16 [^|]*\|n15 [^|]*\|n14 [^|]*' 'if ($2 > 13) $4 += 9000 * $2'
 
 # Several jobs
 cp -r "$example" other
@@ -429,6 +463,7 @@ if has gnuplot; then
 	cp -r "$example" it
 	program="'.system(\"touch $tmp/pwned\").'\`touch $tmp/pwned\`"
 	sed -i "s|^MPI: .*|MPI: $program|" it/output/*
+	sed -i "2,\$s|[^,]*\$|$program|" it/results.csv
 	run "$summarize" --pictures pictures it
 	is 'pictures: quiet, status 0' "$err$status" 0
 	ok 'pictures: a title that is a program is not executed' [ ! -e pwned ]
@@ -439,9 +474,26 @@ if has gnuplot; then
 	is 'scaling.svg has a point for every run, the first ones apart' \
 		"$(grep -c "href='#gpPt2'" pictures/scaling.svg) $(grep -c "href='#gpPt6'" \
 		pictures/scaling.svg)" '5 13'
-	for words in '31 on n16' daemon spawn load setup waiting wireup 'critical path'; do
+	for words in '31 on n16' daemon spawn exec init fence wait exchange 'critical path'; do
 		ok "ranks.svg has $words" grep -q ">$words<" pictures/ranks.svg
 	done
+	says 'a critical path with cpu, cpu_wait, blocked and faults' 0 'PASS     evidence' \
+		'columns="    2.445     5.114    0.878       0  "
+		sed -i "s/^\(exec.\{19\}\|init.\{19\}\).\{38\}/\1$columns/" output/16-*' \
+		--pictures wide
+	ok 'a critical path with cpu, cpu_wait, blocked and faults: it has them' \
+		grep -q '^init .* 0.878       0  [0-9]* on ' it/output/16-1.txt
+	is 'ranks.svg: the critical path goes from the start to the end of the last bar' \
+		"$(tr '\n' ' ' <wide/ranks.svg |
+			grep -oE 'M840[^M]*M120\.[^M]* L(829|830)\.[0-9]*,[^ M]* ' | wc -l)" 2
+	says 'the bars are the columns' 0 Ziatest 'for file in ranks-16-*.csv; do
+			awk -F , -v OFS=, "FNR == 3 {
+				for (i = 4; i <= 10; i++)
+					\$i = \"20000.000\"
+			} 1" $file >x
+			mv x $file
+		done' --pictures columns
+	ok 'the bars are the columns: all seven' grep -q '> *140000<' columns/ranks.svg
 	says 'a picture of no valid run' 1 'no run on 16 nodes is valid' \
 		'sed -i "s/^status 0/status 1/" output/*' --pictures nothing
 	ok 'a picture of no valid run: there is none' [ ! -e nothing ]

@@ -1,22 +1,22 @@
-/* Rank 0's analysis and the file of ranks, for RANKS simulated ranks of 4 processes a node.
- * Prints the seconds and bytes a rank of the analysis, and the seconds and the largest
- * resident growth in bytes of writing the file.
+/* Rank 0's analysis and the file of ranks, for RANKS simulated ranks of 4 processes a node, with
+ * FENCES fences, two unless it is given. Prints the seconds and bytes a rank of the analysis with
+ * all reports, and the seconds and the largest resident growth in bytes of writing the file.
  *
- *	analysis RANKS
+ *	analysis RANKS [FENCES]
  */
 #define main ziaprobe_main
 #include "../../ziaprobe.c"
 #undef main
 
-#include <stdlib.h>
 #include <sys/resource.h>
 
 static double seconds(void)
 {
-	return (double)now() / 1e9;
+	return (double)now() / 1e6;
 }
 
-static double peak(void) /* bytes, the most that were resident so far */
+/* Returns the most bytes that were resident so far. */
+static double peak(void)
 {
 	struct rusage usage;
 
@@ -24,54 +24,66 @@ static double peak(void) /* bytes, the most that were resident so far */
 	return (double)usage.ru_maxrss * 1024;
 }
 
+/* A random number from 0 to LESS - 1. */
+static int64_t draw(int64_t less)
+{
+	static uint32_t state = 1;
+
+	state = state * 1664525 + 1013904223;
+	return (int64_t)(state >> 4) % less;
+}
+
 int main(int argc, char **argv)
 {
-	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n, others;
-	struct run run = {.start = 1000000000, .size = size, .n = n};
+	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n;
+	int fences = argc > 2 ? atoi(argv[2]) : 2;
 	double before = peak(), begun, analysed, resident;
+	struct run run = {.start = 1000000, .size = size, .n = n};
 	struct path path;
-	unsigned seed = 1;
-	int64_t excess;
 
 	if (size == 0)
 		return 2;
-	run.stamps = allocate(size, sizeof *run.stamps);
-	run.facts = allocate(size, sizeof *run.facts);
-	for (int i = 0; i < size; i++) {
-		int64_t noise = seed = seed * 1664525 + 1013904223; /* up to 4.3 s */
-		int64_t more = seed = seed * 1664525 + 1013904223;
-		uint64_t node = (uint64_t)(i / n + 1) * 0x9e3779b97f4a7c15; /* in no order */
-		struct facts *facts = run.facts + i;
+	MPI_Init(NULL, NULL);
+	run.replied = allocate(size, sizeof *run.replied);
+	run.records = allocate(size, sizeof *run.records);
+	for (int rank = 0; rank < size; rank++) {
+		struct record *record = run.records + rank;
+		int64_t at = run.start, *mark = record->mark;
 
-		run.stamps[i] = (struct stamps){run.start, 2000000000 + noise, 13000000000 + more,
-						18000000000 + noise};
-		*facts = (struct facts){.clock = {0, 1}, .kernel = node, .name = node};
-		facts->created = run.stamps[i].entered - noise / 2;
-		facts->parent_created = facts->created - noise / 4;
-		facts->repeat = noise / 1000;
-		for (facts->fence_count = 0; facts->fence_count < FENCES; facts->fence_count++)
-			facts->fences[facts->fence_count] = (struct fence){
-				6300000000 + 800000000LL * facts->fence_count + more / 16,
-				6600000000 + 800000000LL * facts->fence_count + noise / 16};
-		snprintf(facts->host, sizeof facts->host, "nid%07d", i / n);
-		if (i % n == 0)
-			run.facts[i].clock.offset = noise / 1000000;
+		for (int m = START; m < MARKS; m++) {
+			mark[m] = UNKNOWN;
+			if (m >= FENCE_ENTERED + 2 * fences && m < INIT_RETURNED)
+				continue;
+			if (m == REPLY_RECEIVED && rank / n % 2)
+				continue;
+			mark[m] = at;
+			at += 1 + draw(1000000);
+		}
+		run.replied[rank] = mark[REPLY_RECEIVED];
+		record->repeat = rank / n % 2 ? UNKNOWN : draw(1000);
+		record->node = (uint64_t)(rank / n + 1) * 0x9e3779b97f4a7c15; /* in no order */
+		record->place = record->node;
+		record->clock = (struct clock){rank / n ? draw(1000) : 0, 1};
+		snprintf(record->host, sizeof record->host, "nid%07d", rank / n);
+		snprintf(record->parent, sizeof record->parent, "slurmstepd");
 	}
 	begun = seconds();
 	find_result(&run);
-	settle_clocks(&run);
-	if (!start_holds(&run) || check_places(&run) != 0)
+	resolve_clocks(&run);
+	if (!check_measurement(&run) || !freopen("/dev/null", "w", stderr))
 		return 1;
+	draw_timelines(&run);
 	find_path(&run, &path);
-	find_outlier(&run, &path, &excess, &others);
-	for (enum phase phase = DAEMON; phase < PHASES; phase++)
-		if (phase != FENCE_WAIT && phase != CLOCK_AHEAD)
-			summarise(&run, &(struct step){.phase = phase});
+	print_warnings(&run);
+	print_report(&run, &path);
+	if (append_row(&run, &path, "/dev/null") != 0)
+		return 1;
 	analysed = seconds();
 	resident = peak();
-	if (write_ranks(&run, "/dev/null"))
+	if (write_ranks(&run, "/dev/null") != 0)
 		return 1;
 	printf("%.4f %.1f %.4f %.0f\n", analysed - begun, (resident - before) / size,
 	       seconds() - analysed, peak() - resident);
+	MPI_Finalize();
 	return 0;
 }

@@ -8,8 +8,9 @@
  * for 20 s at most, that must end with a status of its own:
  *
  *	0	help, version or result
- *	1	the start lies in the future, or a file cannot be written
- *	2	the arguments are wrong, and the usage line
+ *	1	the start lies in the future, and there is no result; or a file cannot be written,
+ *		and there is one
+ *	2	the arguments are wrong, with the usage line, or one process is not a multiple of N
  *	77	(ziatest) the launcher is run, with the command line that was printed
  *	124	(ziaprobe) the timeout has run out
  *
@@ -19,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Instead of libc's, with the linker's --wrap: opens no file of the name PATH. */
+/* Instead of libc's, with the linker's --wrap: opens no file but /dev/null, and not no/where. */
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
@@ -255,7 +256,8 @@ static const char *const words[] = {
 	"--csv",
 	"--csv=/dev/null",
 	"--ranks",
-	"--ranks=/dev/full",
+	"--csv=no/where",
+	"--ranks=no/where",
 	"{}",
 	"{",
 	"}",
@@ -304,6 +306,8 @@ static char *word(void)
 		for (unsigned i = 0; i < length; i++)
 			text[i] = (char)(1 + below(255));
 		text[length] = '\0';
+		if (length > 100 && below(2))
+			memcpy(text, "--", 2);
 	}
 	return text;
 }
@@ -311,18 +315,22 @@ static char *word(void)
 /* Whether the process that ended with WAITED did so as it may, given what it printed. */
 static int acceptable(int waited)
 {
+	const char *result = "Time test was completed in ";
+
 	if (!WIFEXITED(waited))
 		return 0;
 	read_output();
 	switch (WEXITSTATUS(waited)) {
 	case 0:
 		return !strncmp(output, "usage: ", 7) || !strncmp(output, "ziatest ", 8) ||
-		       !strncmp(output, "Time test was completed in ", 27);
-	case 1:
-		return strstr(output, " before the start") ||
-		       strstr(output, "error: cannot write ");
+		       (!strncmp(output, result, strlen(result)) && !strstr(output, "error: "));
+	case 1: /* a result, and what is wrong with a file; or an error */
+		if (strstr(output, result))
+			return strstr(output, "error: cannot write ") != NULL;
+		return strstr(output, " before the start") != NULL;
 	case 2:
-		return strstr(output, "usage: ") || strstr(output, " no multiple of ");
+		return !strstr(output, result) &&
+		       (strstr(output, "usage: ") || strstr(output, " is not a multiple of "));
 	case 77:
 		return 1;
 	case 124:

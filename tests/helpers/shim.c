@@ -1,9 +1,10 @@
 /* Preloaded into ziaprobe: an injected fault. SHIM="WHERE CALL COMMAND": the rank or the node WHERE
  * (3, n2), when MPI_Init returns (Init) or its first other CALL begins (Send, Recv, Gather,
  * Ibcast, Irecv, Ibarrier, Finalize), runs the shell's COMMAND, whose $PPID it is, and waits for
- * it. Earlier ones, where the rank is the launcher's: before main (Load), when MPI_Init begins
- * (Start), in PMIx_Init (Setup), in the first fence (Fence), in PMIx_Get after it (Later). Where
- * $MARKS is set, a process that comes to CALL makes a file CALL.$RANK there.
+ * it. Earlier ones, where the rank is the launcher's: before main (Exec), when MPI_Init begins
+ * (Start), in PMIx_Init (Pmix), in the first fence (Fence), when that one ends (Leave) or a later
+ * one does (Leave2), in PMIx_Get after it (Later). Answer is a Send after a Recv. Where $MARKS is
+ * set, a process that comes to CALL makes a file CALL.$RANK there.
  * With $HELPER set, SIGALRM comes to a helper thread, as an MPI library's may be. */
 #define _GNU_SOURCE
 
@@ -70,9 +71,9 @@ static void early_fault(const char *call)
 	fault_of(call, rank ? rank : "");
 }
 
-__attribute__((constructor)) static void load(void)
+__attribute__((constructor)) static void before_main(void)
 {
-	early_fault("Load");
+	early_fault("Exec");
 }
 
 /* Before the function NAME of PMIx's library: a fault at CALL. */
@@ -87,11 +88,18 @@ static void *before_pmix(const char *call, const char *name)
 
 static int fenced;
 
+static void leave(void)
+{
+	static int left;
+
+	early_fault(left++ ? "Leave2" : "Leave");
+}
+
 int PMIx_Init(void *process, void *info, size_t count)
 {
 	int (*own)(void *, void *, size_t);
 
-	*(void **)&own = before_pmix("Setup", "PMIx_Init");
+	*(void **)&own = before_pmix("Pmix", "PMIx_Init");
 	return own(process, info, count);
 }
 
@@ -106,20 +114,42 @@ int PMIx_Get(const void *process, const char *key, const void *info, size_t coun
 int PMIx_Fence(const void *processes, size_t count, const void *info, size_t infos)
 {
 	int (*own)(const void *, size_t, const void *, size_t);
+	int result;
 
 	*(void **)&own = before_pmix("Fence", "PMIx_Fence");
 	fenced = 1;
-	return own(processes, count, info, infos);
+	result = own(processes, count, info, infos);
+	leave();
+	return result;
+}
+
+/* What the caller of a non-blocking fence wants to have called. */
+struct callback {
+	void (*done)(int, void *);
+	void *data;
+};
+
+static void leave_nb(int status, void *data)
+{
+	struct callback callback = *(struct callback *)data;
+
+	free(data);
+	leave();
+	callback.done(status, callback.data);
 }
 
 int PMIx_Fence_nb(const void *processes, size_t count, const void *info, size_t infos,
 		  void (*done)(int, void *), void *data)
 {
 	int (*own)(const void *, size_t, const void *, size_t, void (*)(int, void *), void *);
+	struct callback *callback = malloc(sizeof *callback);
 
 	*(void **)&own = before_pmix("Fence", "PMIx_Fence_nb");
 	fenced = 1;
-	return own(processes, count, info, infos, done, data);
+	if (!done || !callback)
+		return own(processes, count, info, infos, done, data);
+	*callback = (struct callback){done, data};
+	return own(processes, count, info, infos, leave_nb, callback);
 }
 
 static void *helper(void *unused)
@@ -148,16 +178,29 @@ int MPI_Init(int *argc, char ***argv)
 	return result;
 }
 
+static int received;
+
+int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
+{
+	if (received)
+		fault("Answer");
+	fault("Send");
+	return PMPI_Send(b, n, t, to, tag, c);
+}
+
+int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
+{
+	fault("Recv");
+	received = 1;
+	return PMPI_Recv(b, n, t, from, tag, c, s);
+}
+
 #define FAULTY(name, parameters, arguments)                                                        \
 	int MPI_##name parameters                                                                  \
 	{                                                                                          \
 		fault(#name);                                                                      \
 		return PMPI_##name arguments;                                                      \
 	}
-FAULTY(Send, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c),
-       (b, n, t, to, tag, c))
-FAULTY(Recv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s),
-       (b, n, t, from, tag, c, s))
 FAULTY(Gather,
        (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root, MPI_Comm c),
        (s, n, t, r, m, u, root, c))

@@ -1,9 +1,13 @@
-/* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, as one
- * line to the file $TRACE/R. A message is what:peer:bytes. A second line has four times in
- * ns, of the gather, of the first message after it, of MPI_Finalize and of the gather's end, the
- * number of non-blocking collective calls, which may be made before they can end, and of open file
- * descriptors, at the gather's end and in MPI_Finalize. Rank $LATE sleeps for 2 s before its first
- * message. */
+/* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, to the file $TRACE/R, as
+ * three lines:
+ *
+ *	all but the non-blocking collective ones, as what:peer:bytes;
+ *	the times in ns of the first gather, the first message after it, MPI_Finalize and the first
+ *	gather's end; the number of non-blocking collective calls; the number of open file
+ *	descriptors at the first gather's end and in MPI_Finalize;
+ *	the collective calls, as what:bytes.
+ *
+ * Rank $LATE sleeps for 2 s before its first message. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <dirent.h>
@@ -15,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static char line[4096];
+static char line[4096], collective[512];
 static int64_t gathered, resumed, complete;
 static int nonblocking, descriptors;
 
@@ -54,6 +58,16 @@ static void note(const char *what, int peer, int count, MPI_Datatype type)
 		resumed = now();
 	PMPI_Type_size(type, &size);
 	snprintf(line + used, sizeof line - used, "%s:%d:%d ", what, peer, count * size);
+}
+
+static void note_collective(const char *what, int count, MPI_Datatype type)
+{
+	size_t used = strlen(collective);
+	int size;
+
+	PMPI_Type_size(type, &size);
+	snprintf(collective + used, sizeof collective - used, "%s%s:%d", used ? " " : "", what,
+		 count * size);
 }
 
 int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
@@ -95,6 +109,7 @@ int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Da
 
 	(void)rn, (void)rt;
 	note("gather", root, sn, st);
+	note_collective("gather", sn, st);
 	result = PMPI_Gather(sb, sn, st, rb, rn, rt, root, c);
 	if (!complete) {
 		complete = now();
@@ -106,23 +121,31 @@ int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Da
 int MPI_Ibcast(void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *r)
 {
 	nonblocking++;
+	note_collective("Ibcast", n, t);
 	return PMPI_Ibcast(b, n, t, root, c, r);
 }
 
 int MPI_Ibarrier(MPI_Comm c, MPI_Request *r)
 {
 	nonblocking++;
+	note_collective("Ibarrier", 0, MPI_BYTE);
 	return PMPI_Ibarrier(c, r);
 }
 
-/* Whatever else communicates is not in the specification, and shows as itself. */
+int MPI_Barrier(MPI_Comm c)
+{
+	note("Barrier", 0, 0, MPI_BYTE);
+	note_collective("Barrier", 0, MPI_BYTE);
+	return PMPI_Barrier(c);
+}
+
+/* Nothing else should communicate; what does is noted under its own name. */
 #define UNEXPECTED(name, parameters, arguments)                                                    \
 	int MPI_##name parameters                                                                  \
 	{                                                                                          \
 		note(#name, 0, 0, MPI_BYTE);                                                       \
 		return PMPI_##name arguments;                                                      \
 	}
-UNEXPECTED(Barrier, (MPI_Comm c), (c))
 UNEXPECTED(Bcast, (void *b, int n, MPI_Datatype t, int r, MPI_Comm c), (b, n, t, r, c))
 UNEXPECTED(Isend,
 	   (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r),
@@ -147,9 +170,9 @@ int MPI_Finalize(void)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	snprintf(path, sizeof path, "%s/%d", getenv("TRACE"), rank);
 	if ((file = fopen(path, "w"))) {
-		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d %d %d\n",
+		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d %d %d\n%s\n",
 			line, gathered, resumed, now(), complete, nonblocking, descriptors,
-			count_descriptors());
+			count_descriptors(), collective);
 		fclose(file);
 	}
 	return PMPI_Finalize();

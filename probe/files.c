@@ -1,0 +1,156 @@
+/*
+ * files.c - the files that --csv and --ranks write
+ *
+ * Off the clock, on rank 0.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static const char csv_header[] =
+	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
+	"exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
+	"mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_host,offset_bound_ms,"
+	"executable_bytes,mpi\n";
+
+/* Writes a cell with the time US in ms, or an empty cell if it is UNKNOWN. */
+static void write_ms(FILE *file, int64_t us)
+{
+	fputc(',', file);
+	if (us != UNKNOWN)
+		fprintf(file, "%.3f", (double)us / 1000);
+}
+
+/* Writes a cell with TEXT, replacing commas with '?'. */
+static void write_text(FILE *file, const char *text)
+{
+	fputc(',', file);
+	for (; *text; text++)
+		fputc(*text == ',' ? '?' : *text, file);
+}
+
+/* Closes FILE, which is NULL if NAME could not be opened, and reports any error. Returns the exit
+ * status. */
+static int close_file(FILE *file, const char *name)
+{
+	int failed = !file || ferror(file);
+
+	if (file && fclose(file) != 0)
+		failed = 1;
+	if (failed)
+		report("error",
+		       "cannot write '%.500s': %s; choose a file that is writable on the node "
+		       "of rank 0",
+		       name, strerror(errno));
+	return failed;
+}
+
+/* Writes the header if FILE, called NAME, is empty; a terminal and a pipe count as empty. Returns 0
+ * if FILE begins with another header. */
+static int ensure_header(FILE *file, const char *name)
+{
+	char line[sizeof csv_header] = "";
+	struct stat before = {.st_size = 0};
+	FILE *reader; /* FILE itself is not open for reading: a pipe would then need no reader */
+
+	fstat(fileno(file), &before);
+	if (before.st_size == 0) {
+		fputs(csv_header, file);
+		return 1;
+	}
+	reader = fopen(name, "r");
+	if (!reader)
+		return 0;
+	if (!fgets(line, sizeof line, reader) || strcmp(line, csv_header) != 0) {
+		fclose(reader);
+		return 0;
+	}
+	if (fseek(reader, -1, SEEK_END) == 0 && fgetc(reader) != '\n')
+		fputc('\n', file); /* a full disk may have cut the last row */
+	fclose(reader);
+	return 1;
+}
+
+/* Writes the cells of the critical path: for each column, the sum of its steps. If the path has no
+ * step in a column, the cell is empty, or 0 for CLOCK. */
+static void write_path(FILE *file, const struct path *path)
+{
+	for (enum column column = DAEMON; column <= CLOCK; column++) {
+		int64_t sum = column == CLOCK ? 0 : UNKNOWN;
+
+		for (int i = path->first; i < STEPS; i++)
+			if (path->step[i].column == column)
+				sum = (sum == UNKNOWN ? 0 : sum) + path->step[i].us;
+		write_ms(file, sum);
+	}
+}
+
+/* Appends the result's row to the file NAME. Returns the exit status. */
+int append_row(const struct run *run, const struct path *path, const char *name)
+{
+	const struct record *records = run->records;
+	char version[MPI_MAX_LIBRARY_VERSION_STRING], started[32];
+	time_t seconds = (time_t)(run->start / 1000000);
+	FILE *file;
+
+	errno = 0;
+	file = fopen(name, "a");
+	if (!file)
+		return close_file(file, name);
+	if (!ensure_header(file, name)) {
+		report("error",
+		       "cannot append to '%.500s': its CSV header does not match; choose a new "
+		       "file",
+		       name);
+		fclose(file);
+		return 1;
+	}
+	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
+	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
+		run->n, run->size);
+	write_ms(file, run->time);
+	write_ms(file, run->launch_clock_known ? corrected_time(run) : UNKNOWN);
+	fprintf(file, ",%d", run->slowest);
+	write_text(file, records[run->slowest].host);
+	write_path(file, path);
+	fputs(",,,,", file); /* cpu_ms to faults */
+	write_ms(file, summarise(run, column_value, WHOLE_INIT).max);
+	write_ms(file, summarise(run, column_value, REPEAT).max);
+	write_ms(file, run->worst.offset);
+	write_text(file, records[run->worst_block * run->n].host);
+	write_text(file, records[run->median_block * run->n].host);
+	write_ms(file, run->worst.bound);
+	fprintf(file, ",%lld", (long long)executable_size());
+	read_mpi_version(version);
+	version[strcspn(version, ",")] = '\0';
+	write_text(file, version);
+	fputc('\n', file);
+	return close_file(file, name);
+}
+
+/* Writes a row for each rank to the file NAME. Returns the exit status. */
+int write_ranks(const struct run *run, const char *name)
+{
+	FILE *file;
+
+	errno = 0;
+	file = fopen(name, "w");
+	if (!file)
+		return close_file(file, name);
+	fputs("rank,node,host", file);
+	for (const enum column *column = ranks_columns; *column != COLUMNS; column++)
+		fprintf(file, ",%s_ms", column_names[*column]);
+	fputs(",cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms\n", file);
+	for (int rank = 0; rank < run->size; rank++) {
+		fprintf(file, "%d,%d", rank, rank / run->n + 1);
+		write_text(file, run->records[rank].host);
+		for (const enum column *column = ranks_columns; *column != COLUMNS; column++)
+			write_ms(file, column_value(run, rank, *column));
+		fputs(",,,,", file); /* cpu_ms to faults */
+		write_ms(file, clock_offset(run, rank));
+		fputc('\n', file);
+	}
+	return close_file(file, name);
+}

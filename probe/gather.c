@@ -1,0 +1,40 @@
+/*
+ * gather.c - what rank 0 needs to know about every rank
+ *
+ * Off the clock for this rank; after sleep_until_released(), for all ranks.
+ */
+#include "run.h"
+
+/* Returns once rank 0 has called this function too, which it does when it has all stamps. This is
+ * a broadcast because a barrier would send messages to ranks that may still be on the clock. */
+void sleep_until_released(void)
+{
+	MPI_Request request;
+	char nothing = 0;
+
+	note_state(FOR_OTHERS, 0, now());
+	MPI_Ibcast(&nothing, 1, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+	sleep_until_complete(&request);
+}
+
+/* Completes MINE, the record of this rank, and brings the records of all ranks to rank 0. BOOT is
+ * when this node booted, by its own clock as read when main was entered. */
+void gather_records(struct run *run, struct record *mine, int64_t boot)
+{
+	MPI_Request request;
+
+	identify_node(mine);
+	read_creation(mine, boot);
+	read_fences(mine->mark);
+	if (world.rank % run->n == 0)
+		mine->clock = compare_clocks(world.rank / run->n, run->size / run->n, run->n);
+	if (world.rank == 0)
+		run->records = allocate(run->size, sizeof *mine);
+	/* MPI_Igather would connect every rank to rank 0, and MPI_Gather polls, so all ranks first
+	 * wait for each other in a barrier, asleep. */
+	note_state(FOR_OTHERS, 0, now());
+	MPI_Ibarrier(MPI_COMM_WORLD, &request);
+	sleep_until_complete(&request);
+	MPI_Gather(mine, sizeof *mine, MPI_BYTE, run->records, sizeof *mine, MPI_BYTE, 0,
+		   MPI_COMM_WORLD);
+}

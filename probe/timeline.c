@@ -1,0 +1,216 @@
+/*
+ * timeline.c - the marks of every rank, and the steps between them
+ *
+ * A step ends at a mark. It begins at the later of two marks: the rank's own previous mark, and the
+ * mark of another rank that it waited for. If it waited, the time between the two is its wait. So a
+ * rank's steps and waits add up to its last mark exactly. Going back from each mark to the one at
+ * which its step begins, on whichever rank that is, gives the critical path (path.c).
+ *
+ * Off the clock, on rank 0.
+ */
+#include "run.h"
+
+const char *const column_names[COLUMNS] = {
+	[DAEMON] = "daemon",       [SPAWN] = "spawn",         [EXEC] = "exec",     [INIT] = "init",
+	[FENCE] = "fence",         [EXCHANGE] = "exchange",   [CLOCK] = "clock",   [WAIT] = "wait",
+	[WHOLE_INIT] = "mpi_init", [COMPLETED] = "completed", [REPEAT] = "repeat",
+};
+
+/* The columns of -v's table and of --ranks, in their order. */
+const enum column table_columns[] = {DAEMON,   SPAWN,      EXEC,      INIT,   FENCE,  WAIT,
+				     EXCHANGE, WHOLE_INIT, COMPLETED, REPEAT, COLUMNS};
+const enum column ranks_columns[] = {DAEMON,   SPAWN,      EXEC,   INIT,      FENCE,  WAIT,
+				     EXCHANGE, WHOLE_INIT, REPEAT, COMPLETED, COLUMNS};
+
+static int64_t mark_of(const struct run *run, int rank, enum mark mark)
+{
+	return run->records[rank].mark[mark];
+}
+
+/* Turns the stamps of RANK into marks, and drops those of fences that do not count. */
+static void draw_timeline(struct run *run, int rank)
+{
+	int64_t *mark = run->records[rank].mark;
+	int64_t start = run->start + clock_offset(run, rank); /* by RANK's clock */
+
+	mark[START] = 0;
+	if (mark[PARENT_CREATED] < start - 2 * TICK)
+		mark[PARENT_CREATED] = UNKNOWN; /* it was not created for this run */
+	/* UNKNOWN is less than any stamp, so it stays. */
+	mark[CREATED] = MIN(mark[CREATED], mark[MAIN_ENTERED]);
+	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
+	for (int m = FENCE_ENTERED + 2 * run->fences; m < FENCES_END; m++)
+		mark[m] = UNKNOWN;
+	for (int m = PARENT_CREATED, before = START; m < MARKS; m++)
+		if (mark[m] != UNKNOWN) {
+			mark[m] = MAX(mark[m] - start, mark[before]);
+			before = m;
+		}
+}
+
+/* Turns the stamps in the records into marks, and finds the latest marks. */
+void draw_timelines(struct run *run)
+{
+	run->fences = FENCES;
+	for (int rank = 0; rank < run->size; rank++)
+		while (run->fences > 0 &&
+		       mark_of(run, rank, FENCE_LEFT + 2 * (run->fences - 1)) == UNKNOWN)
+			run->fences--;
+	for (int m = 0; m < MARKS; m++)
+		run->latest[m] = -1;
+	for (int rank = 0; rank < run->size; rank++) {
+		draw_timeline(run, rank);
+		for (int m = PARENT_CREATED; m < FENCES_END; m++) {
+			int64_t mark = mark_of(run, rank, m);
+
+			if (mark == UNKNOWN ||
+			    (m == PARENT_CREATED && !run->records[rank].by_mpirun))
+				continue;
+			if (run->latest[m] < 0 || mark > mark_of(run, run->latest[m], m))
+				run->latest[m] = rank;
+		}
+	}
+}
+
+static int is_fence_left(enum mark mark)
+{
+	return mark >= FENCE_LEFT && mark < FENCES_END && (mark - FENCE_LEFT) % 2 == 0;
+}
+
+/* Returns the point that RANK waited for before MARK. Its rank is -1 if there is none. */
+struct point find_awaited(const struct run *run, int rank, enum mark mark)
+{
+	struct point awaited = {-1, START, 0};
+	int64_t tolerance;
+
+	if (mark == CREATED && run->records[rank].by_mpirun) {
+		/* mpirun starts processes only when all its daemons have reported. */
+		awaited.mark = PARENT_CREATED;
+		awaited.rank = run->latest[PARENT_CREATED];
+	} else if (is_fence_left(mark)) {
+		awaited.mark = mark - 1;
+		awaited.rank = run->latest[awaited.mark];
+	} else if (mark == INIT_RETURNED && run->fences == 0) {
+		awaited.mark = MAIN_ENTERED;
+		awaited.rank = run->latest[MAIN_ENTERED];
+	} else if (mark == REPLY_RECEIVED) {
+		awaited.mark = INIT_RETURNED;
+		awaited.rank = run->responder[rank];
+		if (awaited.rank != rank && run->responder[awaited.rank] >= 0)
+			awaited.mark = REPLY_RECEIVED; /* block 0 answers the last block */
+	}
+	if (awaited.rank < 0)
+		return awaited;
+	awaited.at = mark_of(run, awaited.rank, awaited.mark);
+	tolerance = run->records[rank].clock.bound + run->records[awaited.rank].clock.bound;
+	if (mark == CREATED)
+		tolerance = 2 * TICK;
+	/* A mark that is later for certain was not waited for. Not every fence is a barrier, for
+	 * example: Slurm's "tree" may let a node go on early. */
+	if (awaited.at > mark_of(run, rank, mark) + tolerance)
+		awaited.rank = -1;
+	return awaited;
+}
+
+/* Returns the point at which RANK's step that ends in MARK begins. MARK must come after START. */
+struct point find_beginning(const struct run *run, int rank, enum mark mark)
+{
+	struct point awaited = find_awaited(run, rank, mark), own = {rank, mark, 0};
+
+	do {
+		own.mark--;
+		own.at = mark_of(run, rank, own.mark);
+	} while (own.at == UNKNOWN);
+	if (awaited.rank < 0 || awaited.at <= own.at)
+		return own;
+	awaited.at = MIN(awaited.at, mark_of(run, rank, mark));
+	return awaited;
+}
+
+/* Returns the column of the step that ends in MARK. */
+enum column step_column(enum mark mark)
+{
+	switch (mark) {
+	case PARENT_CREATED:
+		return DAEMON;
+	case CREATED:
+		return SPAWN;
+	case MAIN_ENTERED:
+		return EXEC;
+	case REPLY_RECEIVED:
+		return EXCHANGE;
+	default:
+		return is_fence_left(mark) ? FENCE : INIT;
+	}
+}
+
+/* Returns the length of RANK's step that ends in MARK, or UNKNOWN if RANK has no such mark. MARK is
+ * an int for summarise(), as is COLUMN in column_value(). */
+int64_t step_length(const struct run *run, int rank, int mark)
+{
+	int64_t end = mark_of(run, rank, mark);
+
+	return end == UNKNOWN ? UNKNOWN : end - find_beginning(run, rank, mark).at;
+}
+
+/* Returns the sum of RANK's steps in COLUMN or, if that is WAIT, of its waits; UNKNOWN if it has
+ * none. */
+static int64_t sum_steps(const struct run *run, int rank, enum column column)
+{
+	int64_t sum = UNKNOWN, before = 0;
+
+	for (int mark = PARENT_CREATED; mark < MARKS; mark++) {
+		int64_t end = mark_of(run, rank, mark), begin;
+
+		if (end == UNKNOWN)
+			continue;
+		if (column == WAIT || column == step_column(mark)) {
+			begin = find_beginning(run, rank, mark).at;
+			sum = MAX(sum, 0) + (column == WAIT ? begin - before : end - begin);
+		}
+		before = end;
+	}
+	return sum;
+}
+
+/* Returns the value of RANK in COLUMN, or UNKNOWN if it has none. */
+int64_t column_value(const struct run *run, int rank, int column)
+{
+	switch (column) {
+	case WHOLE_INIT:
+		return mark_of(run, rank, INIT_RETURNED) - mark_of(run, rank, MAIN_ENTERED);
+	case COMPLETED:
+		return run->responder[rank] < 0 ? UNKNOWN : run->replied[rank] - run->start;
+	case REPEAT:
+		return run->records[rank].repeat;
+	default:
+		return sum_steps(run, rank, column);
+	}
+}
+
+/* Returns the min, median and max of VALUE(RUN, rank, WHAT) over all ranks that have one. */
+struct summary summarise(const struct run *run,
+			 int64_t (*value)(const struct run *run, int rank, int what), int what)
+{
+	struct summary summary = {0, UNKNOWN, UNKNOWN, UNKNOWN, 0};
+	int64_t *values = allocate(run->size, sizeof *values);
+
+	for (int rank = 0; rank < run->size; rank++) {
+		int64_t us = value(run, rank, what);
+
+		if (us == UNKNOWN)
+			continue;
+		values[summary.count++] = us;
+		if (us > summary.max) {
+			summary.max = us;
+			summary.slowest = rank;
+		}
+	}
+	if (summary.count > 0) {
+		qsort(values, (size_t)summary.count, sizeof *values, compare_times);
+		summary.min = values[0];
+		summary.median = values[(summary.count - 1) / 2];
+	}
+	free(values);
+	return summary;
+}

@@ -1,0 +1,194 @@
+# figures.awk - where the reports of one run disagree
+#
+#	awk -F , -f figures.awk OUT RANKS CSV
+#
+# OUT is what ziaprobe -v printed, RANKS the file of --ranks, and CSV that of --csv, with one row.
+# All times are compared in whole microseconds. Prints a line for each disagreement.
+
+# Returns TEXT, in ms with three decimals, in us.
+function us(text) {
+	sub(/\./, "", text)
+	return text + 0
+}
+
+function us_or_none(text) {
+	return text == "" ? "" : us(text)
+}
+
+function expect(what, got, expected) {
+	if (got "" != expected "")
+		print what ": " got ", not " expected
+}
+
+# Returns what RANK has in COLUMN, in us, 0 if it has nothing there.
+function value(rank, column) {
+	return us(cell[rank, column])
+}
+
+# Returns when RANK had its reply, by the reference clock.
+function replied(rank) {
+	return value(rank, "completed") - value(rank, "clock_offset")
+}
+
+# RANK has something in COLUMN if it APPLIES, and only then.
+function expect_cell(rank, column, applies) {
+	expect("rank " rank " has " column, cell[rank, column] != "", applies)
+}
+
+# Returns "MIN MEDIAN MAX RANK" of all ranks' values in COLUMN, of equals the first rank.
+function summary(column, rank, i, n, sorted, slowest) {
+	for (rank = 0; rank < size; rank++) {
+		if (cell[rank, column] == "")
+			continue
+		if (n == 0 || value(rank, column) > value(slowest, column))
+			slowest = rank
+		for (i = ++n; i > 1 && sorted[i - 1] > value(rank, column); i--)
+			sorted[i] = sorted[i - 1]
+		sorted[i] = value(rank, column)
+	}
+	return n ? sorted[1] " " sorted[int((n + 1) / 2)] " " sorted[n] " " slowest : ""
+}
+
+FNR == 1 {
+	file++
+}
+file == 1 {
+	count = split($0, word, " ")
+}
+/^[0-9.]+ ms, / {
+	time = us(word[1])
+}
+/^(critical path|ms) / {
+	part = word[1]
+	next
+}
+!NF {
+	part = ""
+}
+/^daemon .*, (orted|prted)$/ {
+	mpirun = 1
+}
+/^fences: / {
+	part = ""
+	fences = word[2] != "none"
+}
+/^MPI: / {
+	mpi = substr($1, 6)
+}
+/^clock offset: .*; corrected time / {
+	sub(/.*corrected time /, "")
+	corrected = $0
+	sub(/ .*/, "", corrected)
+}
+part == "critical" {
+	step[++steps] = word[1]
+	us_of[steps] = us(word[2])
+	rank_of[steps] = substr($0, 62) + 0
+	path = path " " word[1]
+	total += us(word[2])
+	sum[word[1]] += us(word[2])
+}
+part == "ms" {
+	rows = rows " " word[1]
+	table[word[1]] = count > 1 ? us(word[2]) " " us(word[3]) " " us(word[4]) " " word[5] : ""
+}
+file > 1 && FNR == 1 {
+	for (i = 1; i <= NF; i++) {
+		name[i] = $i
+		sub(/_ms$/, "", name[i])
+	}
+	next
+}
+file == 2 {
+	size++
+	for (i = 1; i <= NF; i++)
+		cell[$1, name[i]] = $i
+}
+file == 3 {
+	for (i = 1; i <= NF; i++)
+		csv[name[i]] = $i
+}
+
+END {
+	n = csv["ppn"]
+	last = csv["nodes"] % 2 ? size - n : size # the first rank that does not repeat
+
+	# The path
+	expect("the path", total, time)
+	if (path !~ /^( daemon)?( spawn)? exec( init fence)* init exchange( exchange)?( clock)?$/)
+		print "not a path:" path
+	for (i = 1; i <= steps; i++) {
+		if (step[i] == "clock")
+			continue
+		if (us_of[i] < 0 || us_of[i] > value(rank_of[i], step[i]))
+			print step[i] " of rank " rank_of[i] ": " us_of[i] ", but its own is " \
+				value(rank_of[i], step[i])
+	}
+
+	# The row
+	expect("time_ms", us(csv["time"]), time)
+	expect("completed_ms", summary("completed"), table["completed"])
+	split(summary("completed"), word, " ")
+	expect("max completed_ms", word[3], time)
+	expect("slowest_rank", csv["slowest_rank"], word[4])
+	expect("slowest_host", csv["slowest_host"], cell[word[4], "host"])
+	split("daemon spawn exec init fence exchange clock", word, " ")
+	sum["clock"] += 0
+	for (i = 1; i <= 7; i++)
+		expect("the path's " word[i], us_or_none(csv[word[i]]), sum[word[i]])
+	split(table["mpi_init"], word, " ")
+	expect("mpi_init_max_ms", us(csv["mpi_init_max"]), word[3])
+	split(table["repeat"], word, " ")
+	expect("repeat_max_ms", us_or_none(csv["repeat_max"]), word[3])
+	expect("corrected_ms", csv["corrected"], corrected)
+	latest = replied(0)
+	for (r = 0; r < size; r++)
+		if (cell[r, "completed"] != "" && replied(r) > latest)
+			latest = replied(r)
+	if (corrected)
+		expect("the corrected time", us(corrected), latest)
+	expect("mpi", csv["mpi"], mpi)
+
+	# The table
+	names = " daemon spawn exec init fence wait exchange mpi_init completed repeat"
+	expect("the table's rows", rows, names)
+	split(names, word, " ")
+	for (i = 1; i <= 10; i++)
+		expect("the table's " word[i], table[word[i]], summary(word[i]))
+
+	# The ranks
+	for (r = 0; r < size; r++) {
+		originator = int(r / n) % 2 == 0
+		expect_cell(r, "exec", 1)
+		expect_cell(r, "init", 1)
+		expect_cell(r, "fence", fences)
+		expect_cell(r, "wait", 1)
+		expect_cell(r, "mpi_init", 1)
+		expect_cell(r, "exchange", originator)
+		expect_cell(r, "completed", originator)
+		expect_cell(r, "repeat", originator && r < last)
+		end[r] = value(r, "daemon") + value(r, "spawn") + value(r, "exec") + \
+			value(r, "init") + \
+			value(r, "fence") + value(r, "wait") + value(r, "exchange")
+		if (originator)
+			expect("steps and wait of rank " r, end[r], replied(r))
+		expect("clock_offset_ms of rank " r, cell[r, "clock_offset"], \
+			cell[int(r / n) * n, "clock_offset"])
+		# What it waited outside MPI_Init: for its partner, or mpirun for its daemons
+		outside[r] = value(r, "init") + value(r, "fence") + value(r, "wait") - \
+			value(r, "mpi_init")
+		if (outside[r] < 0)
+			print "MPI_Init of rank " r " is too long by " (-outside[r])
+	}
+	# An exchange begins when both are ready. A partner that is ready after the reply is so by
+	# its clock only.
+	for (r = 0; r < size; r++) {
+		partner = (r + n) % size
+		begun = end[r] - value(r, "exchange")
+		if (int(r / n) % 2 == 1 || partner == r || end[partner] > end[r])
+			continue
+		if (begun < end[partner] || (begun > end[partner] && outside[r] && !mpirun))
+			print "rank " r " begins its exchange at " begun ", its partner is ready " \
+				"at " end[partner]
+	}
+}

@@ -1,0 +1,130 @@
+#!/bin/sh
+# The reports: what -v prints and the files of --csv and --ranks have fixed rows, columns and names,
+# and none of them comes with an error. Their figures are path.t's subject.
+. "$(dirname "$0")/lib.sh"
+needs_cluster
+nodes=4
+
+csv_header=started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,\
+spawn_ms,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,\
+mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_host,offset_bound_ms,\
+executable_bytes,mpi
+ranks_header=rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,\
+mpi_init_ms,repeat_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms
+started='20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z'
+ms='-?[0-9]+\.[0-9]{3}'
+rank='[0-7] on n[1-4]'
+partner='with [2367] on n[24]'
+work=',,,'	# cpu_ms to faults
+error='ziaprobe: error:'
+cannot="$error cannot write"
+
+# step NAME REST: a row of the path
+step() {
+	printf '%s' "\\|$1 +[0-9]+\\.[0-9]{3} {38}$rank${2-}"
+}
+
+# row NAME REST: a row of the table
+row() {
+	printf '%s' "\\|$1( +[0-9]+\\.[0-9]{3}){3}  $rank${2-}"
+}
+
+# listing PARTNER REPEAT: what -v prints, with the partner of the slowest rank's exchange, and the
+# table's row of repeat
+listing() {
+	printf '%s' '[0-9]+\.[0-9]{3} ms, [14] nodes x 2 = [28] ranks\|' \
+		'\|critical path        ms      cpu  cpu_wait  blocked  faults  rank' \
+		"$(step daemon ', slurmstepd')$(step spawn)$(step exec)($steps)*$(step init)" \
+		"$(step exchange "$1")\\|" \
+		"\\|outlier: (none|[a-z]+ of rank $rank( and 1 more rank there)?( $partner)?, " \
+		"[0-9]+\\.[0-9]{3} ms above the median)\\|" \
+		'\|ms                  min      median         max  slowest rank' \
+		"$(row daemon)$(row spawn)$(row exec)$(row init)$fence$(row wait)" \
+		"$(row exchange "$1")$(row mpi_init)$(row completed)$2\\|fences: $fences" \
+		"\\|clock offset: $ms ms, n[1-4] against n[1-4], within [0-9]+\\.[0-9]{3} ms; .*" \
+		"\\|executable: $bytes bytes\\|MPI: $version.*"
+}
+
+for mpi in openmpi mpich; do
+	has_mpi $mpi || continue
+	quick_build $mpi
+	bytes=$(wc -c <"$dir/ziaprobe")
+	srun='srun --nodes 4 --ntasks 8 --ntasks-per-node'
+	case $mpi in
+	openmpi)
+		mpirun='mpirun.openmpi --host n1:2,n2:2,n3:2,n4:2 -npernode'
+		version='Open MPI v[0-9.]+[^|,]*,'
+		fences='[24], PMIx, libpmix.so.2' fence=$(row fence) fence_ms=$ms
+		steps="$(step init)$(step fence ", last in: $rank")" ;;
+	mpich)	# whose fences cannot be seen
+		mpirun='mpiexec.hydra -hosts n1,n2,n3,n4 -n 8 -ppn'
+		version='MPICH Version: *[0-9]'
+		fences=none fence='\|fence' fence_ms='' steps='' ;;
+	esac
+	# Host names as they come: of a comma and bytes that are no ASCII
+	cat >"$dir/rename" <<-'END'
+		#!/bin/sh
+		exec unshare --uts sh -c 'printf "n,\303\251" >/proc/sys/kernel/hostname
+			exec "$@"' sh "$@"
+	END
+	chmod +x "$dir/rename"
+	files='--csv csv --ranks ranks 2'
+
+	expect plain 0 "../ziatest --csv csv 2 '$srun'; ../ziatest -v $files '$srun'" \
+		"$result" "$result"
+	expect one 0 ": >csv; ../ziatest -v $files 'srun -N 1 -n 2 --ntasks-per-node'" \
+		"$result" "$one_node"
+	expect named 0 "../ziatest -v $files '$srun {} ../rename'" "$result"
+	expect quoted 0 "../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$srun'" "$result"
+	expect quoted-mpirun 0 \
+		"../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$mpirun'" "$result"
+
+	# Files that cannot be written: the result stays. The header of the second one is longer.
+	expect nowhere "$fails" "../ziatest --csv no/where --ranks /dev/full 2 '$srun'" "$result" \
+		"$cannot 'no/where': No such file or directory; choose a file .*" \
+		"$cannot '/dev/full': No space left on device; choose a file .*"
+	expect header "$fails" "echo $csv_header,more >csv; ../ziatest $files '$srun'" "$result" \
+		"$error cannot append to 'csv': its CSV header does not match; choose a new file"
+
+	# Errors, instead of a result
+	expect cyclic "$fails" "../ziatest -v $files 'srun --distribution=cyclic ${srun#srun}'" \
+		"$error wrong placement: ranks 0 and 1 must .*"
+	expect early "$fails" "$srun 2 ../ziaprobe \$(date -d 'now + 1 hour' +'%s %6N') -v $files" \
+		"$error rank 0 on n1 was already running at least .*"
+	run_cases 2
+
+	cd "$dir" || exit 1
+	like "$mpi: the listing" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' plain/out)" \
+		"$(listing ", $partner" "$(row repeat ", $partner")")"
+	like "$mpi: the listing of one node" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' one/out)" \
+		"$(listing '' '\|repeat')"
+
+	responder="[0-9],[24],n[24](,$ms){4},$fence_ms,$ms,,$ms,,,$work,0\\.000"
+	originator="[0-9],[13],n[13](,$ms){4},$fence_ms(,$ms){5},$work,0\\.000"
+	like "$mpi: a row for every rank" "$(cat plain/ranks)" \
+		"$ranks_header((\|$originator){2}(\|$responder){2}){2}"
+	is "$mpi: in the order of the ranks" "$(cut -d , -f 1-3 plain/ranks | paste -s -d ' ' -)" \
+		'rank,node,host 0,1,n1 1,1,n1 2,2,n2 3,2,n2 4,3,n3 5,3,n3 6,4,n4 7,4,n4'
+	row="$started,4,2,8,$ms,,[0145],n[13](,$ms){4},$fence_ms(,$ms){2},$work(,$ms){3}"
+	row="$row,n[1-4],n[1-4],$ms,$bytes,${version%,}[^|,]*"
+	like "$mpi: a row for every result, after one header" "$(cat plain/csv)" \
+		"$csv_header(\|$row){2}"
+	ok "$mpi: a header in an empty file" [ "$(sed 1q one/csv)" = "$csv_header" ]
+	stamp_us=$(sed -n '4,$s/.* \([0-9]*\) 2 --verbose.*/\1/p' plain/out)
+	like "$mpi: started is the stamp" "$(sed -n 3p plain/csv)" \
+		".*T.*:.*:.*\.$(printf %06d "$stamp_us")Z,.*"
+	is "$mpi: names of hosts" "$(sed -n 's/^exchange .*with . on //p' named/out | uniq)
+$(sed 1d named/csv | cut -d , -f 8,23,24)
+$(sed 1d named/ranks | cut -d , -f 3 | uniq)" 'n,??
+n???,n???,n???
+n???'
+	is "$mpi: names of files" \
+		"$(cat quoted/' r' quoted-mpirun/' r' | wc -l)
+$(cat quoted*/"a \"b's\" \$x" | wc -l)" '18
+4'
+	is "$mpi, header: nothing is appended" "$(cat header/csv)" "$csv_header,more"
+	is "$mpi: no file with an error" "$(ls cyclic/csv early/csv cyclic/ranks early/ranks \
+		2>/dev/null)" ''
+	cd "$top" || exit 1
+done
+finish
