@@ -140,6 +140,7 @@ END
 		export SHIM HELPER=1
 		../ziatest -t 99 2 "$srun"' \
 		"$late 0 on n1 $gather" \
+		"*$late [24] on n[23] has waited [0-9]+ s to compare clocks with rank 0, .*" \
 		"$late 5 on n3 $sent"
 	expect finalize "$fails" \
 		'SHIM="0 Finalize kill -ALRM \$PPID" HELPER=1 ../ziatest -t 99 2 "$srun"' \
