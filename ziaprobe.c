@@ -300,16 +300,22 @@ int main(int argc, char **argv)
 	/* On the clock from here on. */
 	static struct run run; /* so that leak checkers reach what it points to */
 	struct record mine;
-	int64_t entered = now(), returned, replied = UNKNOWN;
 	struct clock boot = read_boot_time(), later;
-	const char *wrong = parse(argc, argv);
+	int64_t entered, returned, step, replied = UNKNOWN;
+	const char *wrong;
 	int divisible, status;
 
+	run.libraries[0] = count_libraries();
+	note_work(MAIN_ENTERED);
+	entered = now();
+	wrong = parse(argc, argv);
 	note_state(IN_MPI_INIT, 0, entered);
 	if (!wrong && options.timeout)
 		arm_timeout(options.start, options.timeout);
 	MPI_Init(NULL, NULL);
 	returned = now();
+	note_work(INIT_RETURNED);
+	run.libraries[1] = count_libraries();
 	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	divisible = !wrong && world.size % options.n == 0;
@@ -318,17 +324,22 @@ int main(int argc, char **argv)
 	/* ---- Off the clock from here on ---- */
 
 	later = read_boot_time();
+	step = later.offset - boot.offset;
+	if (llabs(step) <= later.bound + boot.bound)
+		step = 0; /* it may be the readings' own error */
 	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
 	note_state(FOR_OTHERS, 0, now());
 	status = refuse(wrong, divisible);
 	if (status == 0) {
-		run = (struct run){.start = options.start, .size = world.size, .n = options.n};
+		run.start = options.start;
+		run.size = world.size;
+		run.n = options.n;
 		mine = (struct record){
 			.mark = {[START] = options.start,
 				 [MAIN_ENTERED] = entered,
 				 [INIT_RETURNED] = returned,
 				 [REPLY_RECEIVED] = replied},
-			.step = {later.offset - boot.offset, later.bound + boot.bound},
+			.step = step,
 			.repeat = UNKNOWN,
 		};
 		if (world.rank == 0)

@@ -6,7 +6,8 @@
  * stamp, calls the library's function of the same name, and takes another stamp. Whatever happens
  * here, the library's function receives what the caller passed, and the caller receives its result.
  *
- * On the clock: two stamps per fence, and one look-up per function, which takes 4 to 7 us.
+ * On the clock: two stamps per fence, each with a note of what this process has done so far
+ * (work.c), and one look-up per function, which takes 4 to 7 us.
  *
  * Fences cannot be seen if the MPI library has its start-up protocol built in, as MPICH does, or
  * binds these functions directly. Builds by hand leave this code out. So do static builds, because
@@ -40,9 +41,10 @@ const char *fence_library(void)
 	return text;
 }
 
-/* Returns whether this rank is in a fence now. Stores in *SINCE when it entered that fence or, if
- * it is in none, when it left the last one, if there was one. Async-signal-safe. */
-int in_fence(int64_t *since)
+/* Returns whether this rank is in a fence now. If it was in one before, stores in *LEFT the mark at
+ * which it left the last one. Stores in *SINCE the stamp of entering or leaving. Async-signal-safe.
+ */
+int in_fence(int64_t *since, enum mark *left)
 {
 	for (int i = 0; i < FENCES; i++) {
 		if (!fences[i].entered)
@@ -50,6 +52,7 @@ int in_fence(int64_t *since)
 		*since = fences[i].left ? fences[i].left : fences[i].entered;
 		if (!fences[i].left)
 			return 1;
+		*left = FENCE_LEFT + 2 * i;
 	}
 	return 0;
 }
@@ -62,15 +65,17 @@ static int is_on(const char *name)
 	return text && *text && strcmp(text, "0") != 0 && strcmp(text, "false") != 0;
 }
 
-/* Fills in the marks of the fences in MARKS, which must already hold INIT_RETURNED. Counting
- * stops at the first fence that was not left before MPI_Init returned; all later marks are UNKNOWN.
- * No fence counts if Open MPI was told not to wait in them. */
-void read_fences(int64_t *marks)
+/* Fills in the marks of the fences in RECORD, which must already hold INIT_RETURNED, and what this
+ * process did in its own steps. Counting stops at the first fence that was not left before MPI_Init
+ * returned; all later marks are UNKNOWN. No fence counts if Open MPI was told not to wait in
+ * them. */
+void read_fences(struct record *record)
 {
-	int64_t *mark = marks + FENCE_ENTERED;
+	enum mark mark = FENCE_ENTERED, from = MAIN_ENTERED;
 
 	for (int m = FENCE_ENTERED; m < FENCES_END; m++)
-		marks[m] = UNKNOWN;
+		record->mark[m] = UNKNOWN;
+	store_work(record, MAIN_ENTERED, START, MAIN_ENTERED);
 	if (is_on("OMPI_MCA_pmix_base_async_modex") || is_on("OMPI_MCA_async_mpi_init"))
 		return;
 	for (int i = 0; i < FENCES; i++) {
@@ -78,11 +83,15 @@ void read_fences(int64_t *marks)
 
 		if (!entered)
 			continue;
-		if (!left || left > marks[INIT_RETURNED])
-			return;
-		*mark++ = entered;
-		*mark++ = left;
+		if (!left || left > record->mark[INIT_RETURNED])
+			break;
+		record->mark[mark] = entered;
+		record->mark[mark + 1] = left;
+		store_work(record, mark, from, FENCE_ENTERED + 2 * i);
+		from = FENCE_LEFT + 2 * i;
+		mark += 2;
 	}
+	store_work(record, INIT_RETURNED, from, INIT_RETURNED);
 }
 
 #ifdef SEE_FENCES
@@ -113,7 +122,14 @@ static int enter_fence(int of_all)
 	if (i >= FENCES)
 		return -1;
 	fences[i].entered = now();
+	note_work(FENCE_ENTERED + 2 * i);
 	return i;
+}
+
+static void stamp_left(int i)
+{
+	note_work(FENCE_LEFT + 2 * i);
+	fences[i].left = now();
 }
 
 /* Ends fence I, the value that enter_fence() returned. */
@@ -121,7 +137,7 @@ static void leave_fence(int i)
 {
 	depth--;
 	if (i >= 0)
-		fences[i].left = now();
+		stamp_left(i);
 }
 
 /* Ends a non-blocking fence. It is called instead of the caller's callback, which it then calls. */
@@ -129,7 +145,7 @@ static void complete_fence(int status, void *data)
 {
 	struct callback *callback = data;
 
-	fences[callback - callbacks].left = now();
+	stamp_left((int)(callback - callbacks));
 	callback->done(status, callback->data);
 }
 
@@ -180,7 +196,8 @@ static void find_function(void **function, const char *name, void *caller)
 	}
 }
 
-/* The parameter types match those of PMIx 2 to 5, PMI-2 and PMI-1 at the level of the ABI. */
+/* The parameter types match those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI at the level of the
+ * ABI. PMI_Allgather, in which Cray's MPI exchanges addresses, was tried with a stand-in only. */
 #define EXPORTED __attribute__((visibility("default")))
 #define FENCE_OF(name, parameters, arguments, of_all)                                              \
 	EXPORTED int name parameters                                                               \
@@ -198,6 +215,7 @@ FENCE_OF(PMIx_Fence, (const void *procs, size_t count, const void *info, size_t 
 	 (procs, count, info, infos), covers_all_ranks(procs, count))
 FENCE_OF(PMI2_KVS_Fence, (void), (), 1)
 FENCE_OF(PMI_Barrier, (void), (), 1)
+FENCE_OF(PMI_Allgather, (void *in, void *out, int length), (in, out, length), 1)
 
 /* The non-blocking fence ends in its callback. If the call returns anything other than PMIX_SUCCESS
  * (0), there will be no callback, so it was not a fence. */

@@ -15,12 +15,16 @@ static const char csv_header[] =
 	"mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_host,offset_bound_ms,"
 	"executable_bytes,mpi\n";
 
+/* Writes a cell of COLUMN with VALUE, or an empty cell if that is UNKNOWN. */
+static void write_cell(FILE *file, enum column column, int64_t value)
+{
+	fprintf(file, ",%s", format_value(column, value));
+}
+
 /* Writes a cell with the time US in ms, or an empty cell if it is UNKNOWN. */
 static void write_ms(FILE *file, int64_t us)
 {
-	fputc(',', file);
-	if (us != UNKNOWN)
-		fprintf(file, "%.3f", (double)us / 1000);
+	write_cell(file, COMPLETED, us);
 }
 
 /* Writes a cell with TEXT, replacing commas with '?'. */
@@ -73,18 +77,25 @@ static int ensure_header(FILE *file, const char *name)
 	return 1;
 }
 
-/* Writes the cells of the critical path: for each column, the sum of its steps. If the path has no
- * step in a column, the cell is empty, or 0 for CLOCK. */
-static void write_path(FILE *file, const struct path *path)
+/* Writes a cell with the sum of COLUMN over the steps of PATH: 0 for CLOCK, and an empty cell
+ * otherwise, if it has none. */
+static void write_sum(FILE *file, const struct run *run, const struct path *path,
+		      enum column column)
 {
-	for (enum column column = DAEMON; column <= CLOCK; column++) {
-		int64_t sum = column == CLOCK ? 0 : UNKNOWN;
+	int64_t sum = column == CLOCK ? 0 : UNKNOWN;
 
-		for (int i = path->first; i < STEPS; i++)
-			if (path->step[i].column == column)
-				sum = (sum == UNKNOWN ? 0 : sum) + path->step[i].us;
-		write_ms(file, sum);
+	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
+	     step++) {
+		int64_t value = UNKNOWN;
+
+		if (column == step->column)
+			value = step->us;
+		else if (column >= CPU)
+			value = step_value(run, step->end.rank, step->end.mark, step->us, column);
+		if (value != UNKNOWN)
+			sum = (sum == UNKNOWN ? 0 : sum) + value;
 	}
+	write_cell(file, column, sum);
 }
 
 /* Appends the result's row to the file NAME. Returns the exit status. */
@@ -114,10 +125,10 @@ int append_row(const struct run *run, const struct path *path, const char *name)
 	write_ms(file, run->launch_clock_known ? corrected_time(run) : UNKNOWN);
 	fprintf(file, ",%d", run->slowest);
 	write_text(file, records[run->slowest].host);
-	write_path(file, path);
-	fputs(",,,,", file); /* cpu_ms to faults */
-	write_ms(file, summarise(run, column_value, WHOLE_INIT).max);
-	write_ms(file, summarise(run, column_value, REPEAT).max);
+	for (enum column column = DAEMON; column <= FAULTS; column++)
+		write_sum(file, run, path, column);
+	write_ms(file, summarise(run, MARKS, WHOLE_INIT).max);
+	write_ms(file, summarise(run, MARKS, REPEAT).max);
 	write_ms(file, run->worst.offset);
 	write_text(file, records[run->worst_block * run->n].host);
 	write_text(file, records[run->median_block * run->n].host);
@@ -141,14 +152,13 @@ int write_ranks(const struct run *run, const char *name)
 		return close_file(file, name);
 	fputs("rank,node,host", file);
 	for (const enum column *column = ranks_columns; *column != COLUMNS; column++)
-		fprintf(file, ",%s_ms", column_names[*column]);
-	fputs(",cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms\n", file);
+		fprintf(file, ",%s%s", column_names[*column], *column == FAULTS ? "" : "_ms");
+	fputs(",clock_offset_ms\n", file);
 	for (int rank = 0; rank < run->size; rank++) {
 		fprintf(file, "%d,%d", rank, rank / run->n + 1);
 		write_text(file, run->records[rank].host);
 		for (const enum column *column = ranks_columns; *column != COLUMNS; column++)
-			write_ms(file, column_value(run, rank, *column));
-		fputs(",,,,", file); /* cpu_ms to faults */
+			write_cell(file, *column, column_value(run, rank, *column));
 		write_ms(file, clock_offset(run, rank));
 		fputc('\n', file);
 	}

@@ -25,7 +25,7 @@ void gather_records(struct run *run, struct record *mine, int64_t boot)
 
 	identify_node(mine);
 	read_creation(mine, boot);
-	read_fences(mine->mark);
+	read_fences(mine);
 	if (world.rank % run->n == 0)
 		mine->clock = compare_clocks(world.rank / run->n, run->size / run->n, run->n);
 	if (world.rank == 0)

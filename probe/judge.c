@@ -38,7 +38,7 @@ static int find_shared_node(const struct run *run, int same_host, int *earlier)
 	for (int i = 0; i < count; i++) {
 		const struct record *record = run->records + i * run->n;
 
-		blocks[i].key = same_host ? record->place : record->node;
+		blocks[i].key = same_host ? hash(record->node, record->host) : record->node;
 		blocks[i].rank = i * run->n;
 	}
 	qsort(blocks, (size_t)count, sizeof *blocks, compare_blocks);
@@ -90,15 +90,15 @@ static int check_placement(const struct run *run)
 static int check_steps(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++) {
-		struct clock step = run->records[rank].step;
+		int64_t step = run->records[rank].step;
 
-		if (!is_off(run, step))
+		if (!is_off(run, (struct clock){step, 0}))
 			continue;
 		report("error",
 		       "the clock of %s was stepped %.3f ms %s while the job ran; run again "
 		       "when nothing is stepping it (NTP, PTP, an administrator)",
-		       host_of(run, rank), (double)llabs(step.offset) / 1000,
-		       step.offset > 0 ? "forward" : "back");
+		       host_of(run, rank), (double)llabs(step) / 1000,
+		       step > 0 ? "forward" : "back");
 		return 0;
 	}
 	return 1;

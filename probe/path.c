@@ -22,11 +22,32 @@ void find_path(const struct run *run, struct path *path)
 	}
 }
 
+/* Returns what RANK mostly did in its step that ends in MARK: of CPU, CPU_WAIT and BLOCKED, the one
+ * that is furthest above its own median over all ranks. Returns COLUMNS if this is not known. */
+static enum column find_kind(const struct run *run, int rank, enum mark mark)
+{
+	int64_t length = step_length(run, rank, mark), most = UNKNOWN;
+	enum column kind = COLUMNS;
+
+	for (enum column column = CPU; column <= BLOCKED; column++) {
+		int64_t value = step_value(run, rank, mark, length, column);
+
+		if (value == UNKNOWN)
+			return COLUMNS;
+		value -= summarise(run, mark, column).median;
+		if (value > most) {
+			most = value;
+			kind = column;
+		}
+	}
+	return kind;
+}
+
 /* Finds the step that is furthest above the median of the same step over all ranks. It must exceed
  * that median by at least a tenth of the time and, if it is measured in ticks, by at least two. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
-	struct outlier outlier = {NULL, 0, 0};
+	struct outlier outlier = {NULL, 0, 0, COLUMNS};
 	int64_t median = 0;
 	int rank, block;
 
@@ -42,15 +63,17 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 		us = MIN(step->us, step_length(run, end.rank, end.mark));
 		if (us < least)
 			continue;
-		baseline = summarise(run, step_length, end.mark).median;
+		baseline = summarise(run, end.mark, step->column).median;
 		if (us - baseline >= least && us - baseline > outlier.excess) {
-			outlier = (struct outlier){step, us - baseline, 0};
+			outlier.step = step;
+			outlier.excess = us - baseline;
 			median = baseline;
 		}
 	}
 	if (!outlier.step)
 		return outlier;
 	rank = outlier.step->end.rank;
+	outlier.kind = find_kind(run, rank, outlier.step->end.mark);
 	block = rank / run->n;
 	for (int other = block * run->n; other < (block + 1) * run->n; other++) {
 		int64_t us = step_length(run, other, outlier.step->end.mark);

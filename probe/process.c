@@ -1,21 +1,14 @@
 /*
  * process.c - which node this is, when this process was created, and what it runs
  *
- * Off the clock.
+ * On the clock: count_libraries(), twice.
  */
 #include "run.h"
 
+#include <link.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-/* Returns a 64-bit hash (FNV-1a) of TEXT and of the text whose hash is BEFORE. */
-static uint64_t hash(uint64_t before, const char *text)
-{
-	for (; *text; text++)
-		before = (before ^ (unsigned char)*text) * 0x100000001b3;
-	return before;
-}
 
 /* Fills in which node this is, and whether ziatest ran on it. The kernel's boot id identifies a
  * node even if containers on different nodes share a host name, or those on one node have
@@ -35,10 +28,9 @@ void identify_node(struct record *record)
 	uname(&system);
 	if (!*id)
 		snprintf(id, sizeof id, "%.63s", system.nodename);
-	record->node = hash(0xcbf29ce484222325, id);
+	record->node = hash(0xcbf29ce484222325, id); /* FNV-1a's start */
 	record->on_launch_node = launch_node && strcmp(launch_node, id) == 0;
 	MPI_Get_processor_name(processor, &length);
-	record->place = hash(record->node, processor);
 	snprintf(record->host, sizeof record->host, "%.64s", processor);
 	make_printable(record->host);
 }
@@ -97,6 +89,22 @@ int64_t executable_size(void)
 	struct stat file;
 
 	return stat("/proc/self/exe", &file) == 0 ? file.st_size : 0;
+}
+
+static int read_load_count(struct dl_phdr_info *info, size_t size, void *count)
+{
+	(void)size;
+	*(int *)count = (int)info->dlpi_adds;
+	return 1; /* the first object knows it */
+}
+
+/* Returns how many libraries this process has loaded so far, the executable included. */
+int count_libraries(void)
+{
+	int count = 0;
+
+	dl_iterate_phdr(read_load_count, &count);
+	return count;
 }
 
 /* Stores the first line of MPI's version in TEXT, a buffer of MPI_MAX_LIBRARY_VERSION_STRING

@@ -22,14 +22,20 @@ static void print_partner(const struct run *run, enum column column, int rank, c
 
 static void print_path(const struct run *run, const struct path *path)
 {
+	static const int widths[] = {8, 9, 8, 7}; /* of cpu, cpu_wait, blocked and faults */
+
 	fprintf(stderr, "\n%-13s%10s  %7s  %8s  %7s  %6s  rank\n", "critical path", "ms", "cpu",
 		"cpu_wait", "blocked", "faults");
 	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
 	     step++) {
 		struct point end = step->end, awaited = find_awaited(run, end.rank, end.mark);
 
-		fprintf(stderr, "%-13s%10.3f%38s", column_names[step->column],
-			(double)step->us / 1000, ""); /* cpu to faults */
+		fprintf(stderr, "%-13s%10.3f", column_names[step->column], (double)step->us / 1000);
+		for (int i = 0; i < 4; i++)
+			fprintf(stderr, " %*s", widths[i],
+				format_value(CPU + i, step_value(run, end.rank, end.mark, step->us,
+								 CPU + i)));
+		fputs("  ", stderr);
 		print_rank(run, end.rank);
 		print_partner(run, step->column, end.rank, ", with ");
 		if (step->column == DAEMON)
@@ -45,6 +51,12 @@ static void print_path(const struct run *run, const struct path *path)
 
 static void print_outlier(const struct run *run, const struct path *path)
 {
+	static const char *const kinds[] = {
+		[CPU] = ", mostly on the CPU",
+		[CPU_WAIT] = ", mostly waiting for a CPU",
+		[BLOCKED] = ", mostly blocked",
+		[COLUMNS] = "",
+	};
 	struct outlier outlier = find_outlier(run, path);
 	enum column column;
 	int rank;
@@ -62,20 +74,22 @@ static void print_outlier(const struct run *run, const struct path *path)
 		fprintf(stderr, " and %d more rank%s there", outlier.others,
 			outlier.others > 1 ? "s" : "");
 	print_partner(run, column, rank, " with ");
-	fprintf(stderr, ", %.3f ms above the median\n", (double)outlier.excess / 1000);
+	fprintf(stderr, ", %.3f ms above the median%s\n", (double)outlier.excess / 1000,
+		kinds[outlier.kind]);
 }
 
 static void print_table(const struct run *run)
 {
 	fprintf(stderr, "\n%-12s%11s %11s %11s  slowest rank\n", "ms", "min", "median", "max");
 	for (const enum column *column = table_columns; *column != COLUMNS; column++) {
-		struct summary summary = summarise(run, column_value, *column);
+		struct summary summary = summarise(run, MARKS, *column);
 
 		fputs(column_names[*column], stderr);
 		if (summary.count > 0) {
-			fprintf(stderr, "%*.3f %11.3f %11.3f  ",
-				23 - (int)strlen(column_names[*column]), (double)summary.min / 1000,
-				(double)summary.median / 1000, (double)summary.max / 1000);
+			fprintf(stderr, "%*s", 23 - (int)strlen(column_names[*column]),
+				format_value(*column, summary.min));
+			fprintf(stderr, " %11s", format_value(*column, summary.median));
+			fprintf(stderr, " %11s  ", format_value(*column, summary.max));
 			print_rank(run, summary.slowest);
 			print_partner(run, *column, summary.slowest, ", with ");
 		}
@@ -116,6 +130,8 @@ void print_report(const struct run *run, const struct path *path)
 		fprintf(stderr, "fences: %d, %s\n", run->fences, library ? library : "unknown");
 	else
 		fputs("fences: none\n", stderr);
+	fprintf(stderr, "libraries: %d when main was entered, %d when MPI_Init had returned\n",
+		run->libraries[0], run->libraries[1]);
 	print_clocks(run);
 	fprintf(stderr, "executable: %lld bytes\n", (long long)executable_size());
 	read_mpi_version(version);

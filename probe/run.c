@@ -57,6 +57,14 @@ int compare_times(const void *a, const void *b)
 	return (*p > *q) - (*p < *q);
 }
 
+/* Returns a 64-bit hash (FNV-1a) of TEXT and of the text whose hash is BEFORE, if any. */
+uint64_t hash(uint64_t before, const char *text)
+{
+	for (; *text; text++)
+		before = (before ^ (unsigned char)*text) * 0x100000001b3;
+	return before;
+}
+
 /* Prints one line on stderr, in one piece. KIND is "error" or "warning". */
 void report(const char *kind, const char *format, ...)
 {

@@ -44,16 +44,33 @@ struct clock {
 	int64_t offset, bound;
 };
 
+/* What a process has done: us that its main thread was on a CPU and waited for one, each UNKNOWN if
+ * the kernel does not count it, and pages that were read from a file. */
+struct work {
+	int64_t cpu, cpu_wait, faults;
+};
+
+/* A rank's own steps end where main is entered, where a fence is entered (after the eighth, none
+ * are counted), and where MPI_Init returns. Returns, for such a mark, its index among these. */
+enum { WORKS = 1 + FENCES + 1 };
+#define NOT_COUNTED UINT32_MAX
+static inline int work_index(enum mark mark)
+{
+	return (mark - MAIN_ENTERED + 1) / 2;
+}
+
 /* What the second gather brings to rank 0 about each rank. */
 struct record {
 	int64_t mark[MARKS]; /* stamps, until draw_timelines() turns them into marks;
 			      * START is the start that this rank was given */
 	int64_t repeat; /* the round trip of the repeated exchange */
-	struct clock step; /* how far the node's clock was stepped while the job ran */
+	int64_t step; /* how far the node's clock was certainly stepped while the job ran */
 	struct clock clock; /* on a block's first rank, the offset from the parent block's clock;
 			     * after resolve_clocks(), on every rank, from the reference clock */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
-	uint64_t place; /* a hash of the node and the host name */
+	uint32_t cpu[WORKS], cpu_wait[WORKS]; /* us in each of the rank's own steps, up to 71
+					       * minutes; NOT_COUNTED if not known */
+	uint16_t faults[WORKS]; /* up to 65,535 */
 	char host[65]; /* MPI's processor name, at most as long as a host name */
 	char parent
 		[16]; /* the name of the process that created this one, truncated by the kernel */
@@ -67,6 +84,7 @@ struct run {
 	int size, n; /* ranks, processes per node; there are size / n blocks */
 	int64_t *replied; /* the stamp of each rank's reply, or UNKNOWN for a responder */
 	int *responder; /* the rank that each rank sends to, or -1 for a responder */
+	int libraries[2]; /* loaded when main was entered, and when MPI_Init had returned */
 	int64_t time; /* the result */
 	int slowest; /* the rank that determined it */
 	struct record *records; /* one per rank */
@@ -84,7 +102,7 @@ struct run {
 };
 
 /* The columns of the reports. The steps come first, in the order of the timeline, and of these the
- * ones that come in ticks. DAEMON to CLOCK are the cells of the critical path in --csv. */
+ * ones that come in ticks. DAEMON to FAULTS are the cells of the critical path in --csv. */
 enum column {
 	DAEMON, /* ... the parent created */
 	SPAWN, /* ... this process created */
@@ -93,6 +111,11 @@ enum column {
 	FENCE, /* ... a fence left */
 	EXCHANGE, /* ... the reply received */
 	CLOCK, /* on the critical path only: how far the slowest rank's clock is ahead */
+	/* What the process did in EXEC and INIT. */
+	CPU, /* it was on a CPU */
+	CPU_WAIT, /* it was ready, but waited for a CPU */
+	BLOCKED, /* neither */
+	FAULTS, /* a number, not a time: pages that had to be read from a file */
 	WAIT, /* for other ranks, between this rank's steps */
 	WHOLE_INIT, /* main entered ... MPI_Init returned */
 	COMPLETED, /* start ... reply received, as measured */
@@ -129,6 +152,7 @@ struct outlier {
 	const struct step *step; /* NULL if there is none */
 	int64_t excess; /* how far it is above the median */
 	int others; /* how many other ranks of its block exceed the median by half of that */
+	enum column kind; /* what it mostly did, CPU to BLOCKED; COLUMNS if not known */
 };
 
 /* A summary of the values of all ranks that have one. */
@@ -183,10 +207,12 @@ void draw_timelines(struct run *run);
 struct point find_awaited(const struct run *run, int rank, enum mark mark);
 struct point find_beginning(const struct run *run, int rank, enum mark mark);
 enum column step_column(enum mark mark);
-int64_t step_length(const struct run *run, int rank, int mark);
-int64_t column_value(const struct run *run, int rank, int column);
-struct summary summarise(const struct run *run,
-			 int64_t (*value)(const struct run *run, int rank, int what), int what);
+int64_t step_length(const struct run *run, int rank, enum mark mark);
+int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t length,
+		   enum column column);
+int64_t column_value(const struct run *run, int rank, enum column column);
+struct summary summarise(const struct run *run, enum mark mark, enum column column);
+const char *format_value(enum column column, int64_t value);
 extern const char *const column_names[COLUMNS];
 extern const enum column table_columns[], ranks_columns[]; /* terminated by COLUMNS */
 
@@ -200,6 +226,7 @@ int64_t corrected_time(const struct run *run);
 void identify_node(struct record *record);
 void read_creation(struct record *record, int64_t boot);
 int64_t executable_size(void);
+int count_libraries(void);
 void read_mpi_version(char *text);
 
 /* timeout.c: what a rank does when the timeout expires */
@@ -209,8 +236,13 @@ void stop_if_timed_out(void);
 
 /* fence.c: when this rank waits for the others in MPI_Init */
 const char *fence_library(void);
-int in_fence(int64_t *since);
-void read_fences(int64_t *marks);
+int in_fence(int64_t *since, enum mark *left);
+void read_fences(struct record *record);
+
+/* work.c: what this process did between two marks */
+void note_work(enum mark mark);
+struct work work_between(enum mark from, enum mark to);
+void store_work(struct record *record, enum mark mark, enum mark from, enum mark to);
 
 /* launcher.c: how many processes the launcher started, and which one this is */
 int launched_rank(void);
@@ -221,6 +253,7 @@ int64_t now(void);
 struct clock read_boot_time(void);
 int64_t to_number(const char *text, int64_t max);
 int compare_times(const void *a, const void *b);
+uint64_t hash(uint64_t before, const char *text);
 void report(const char *kind, const char *format, ...);
 void make_printable(char *text);
 void *allocate(int count, size_t size);

@@ -13,24 +13,29 @@
 const char *const column_names[COLUMNS] = {
 	[DAEMON] = "daemon",       [SPAWN] = "spawn",         [EXEC] = "exec",     [INIT] = "init",
 	[FENCE] = "fence",         [EXCHANGE] = "exchange",   [CLOCK] = "clock",   [WAIT] = "wait",
-	[WHOLE_INIT] = "mpi_init", [COMPLETED] = "completed", [REPEAT] = "repeat",
+	[WHOLE_INIT] = "mpi_init", [COMPLETED] = "completed", [REPEAT] = "repeat", [CPU] = "cpu",
+	[CPU_WAIT] = "cpu_wait",   [BLOCKED] = "blocked",     [FAULTS] = "faults",
 };
 
 /* The columns of -v's table and of --ranks, in their order. */
-const enum column table_columns[] = {DAEMON,   SPAWN,      EXEC,      INIT,   FENCE,  WAIT,
-				     EXCHANGE, WHOLE_INIT, COMPLETED, REPEAT, COLUMNS};
-const enum column ranks_columns[] = {DAEMON,   SPAWN,      EXEC,   INIT,      FENCE,  WAIT,
-				     EXCHANGE, WHOLE_INIT, REPEAT, COMPLETED, COLUMNS};
+const enum column table_columns[] = {DAEMON, SPAWN,    EXEC,       INIT,      FENCE,
+				     WAIT,   EXCHANGE, WHOLE_INIT, COMPLETED, REPEAT,
+				     CPU,    CPU_WAIT, BLOCKED,    FAULTS,    COLUMNS};
+const enum column ranks_columns[] = {DAEMON, SPAWN,    EXEC,       INIT,   FENCE,
+				     WAIT,   EXCHANGE, WHOLE_INIT, REPEAT, COMPLETED,
+				     CPU,    CPU_WAIT, BLOCKED,    FAULTS, COLUMNS};
 
 static int64_t mark_of(const struct run *run, int rank, enum mark mark)
 {
 	return run->records[rank].mark[mark];
 }
 
-/* Turns the stamps of RANK into marks, and drops those of fences that do not count. */
+/* Turns the stamps of RANK into marks, and drops those of fences that do not count. The last step
+ * of init is then the rank's own only in part, so what the process did in it is dropped too. */
 static void draw_timeline(struct run *run, int rank)
 {
 	int64_t *mark = run->records[rank].mark;
+	uint32_t *last_cpu = run->records[rank].cpu + work_index(INIT_RETURNED);
 	int64_t start = run->start + clock_offset(run, rank); /* by RANK's clock */
 
 	mark[START] = 0;
@@ -39,8 +44,13 @@ static void draw_timeline(struct run *run, int rank)
 	/* UNKNOWN is less than any stamp, so it stays. */
 	mark[CREATED] = MIN(mark[CREATED], mark[MAIN_ENTERED]);
 	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
-	for (int m = FENCE_ENTERED + 2 * run->fences; m < FENCES_END; m++)
+	if (run->fences == 0)
+		*last_cpu = NOT_COUNTED;
+	for (int m = FENCE_ENTERED + 2 * run->fences; m < FENCES_END; m++) {
+		if (mark[m] != UNKNOWN)
+			*last_cpu = NOT_COUNTED;
 		mark[m] = UNKNOWN;
+	}
 	for (int m = PARENT_CREATED, before = START; m < MARKS; m++)
 		if (mark[m] != UNKNOWN) {
 			mark[m] = MAX(mark[m] - start, mark[before]);
@@ -144,13 +154,50 @@ enum column step_column(enum mark mark)
 	}
 }
 
-/* Returns the length of RANK's step that ends in MARK, or UNKNOWN if RANK has no such mark. MARK is
- * an int for summarise(), as is COLUMN in column_value(). */
-int64_t step_length(const struct run *run, int rank, int mark)
+/* Returns the length of RANK's step that ends in MARK, or UNKNOWN if RANK has no such mark. */
+int64_t step_length(const struct run *run, int rank, enum mark mark)
 {
 	int64_t end = mark_of(run, rank, mark);
 
 	return end == UNKNOWN ? UNKNOWN : end - find_beginning(run, rank, mark).at;
+}
+
+/* Returns whether the step that ends in MARK counts in COLUMN. */
+static int counts(enum mark mark, enum column column)
+{
+	enum column step = step_column(mark);
+
+	if (column < CPU || column > FAULTS)
+		return column == step;
+	return step == EXEC || step == INIT;
+}
+
+/* Returns what the last LENGTH us of RANK's step that ends in MARK count in COLUMN: the length
+ * itself, or what the process did meanwhile. CPU, CPU_WAIT and BLOCKED add up to the length. Returns
+ * UNKNOWN if there is nothing to count. */
+int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t length,
+		   enum column column)
+{
+	const struct record *record = run->records + rank;
+	int64_t cpu, cpu_wait;
+	int i;
+
+	if (!counts(mark, column) || length == UNKNOWN)
+		return UNKNOWN;
+	if (column < CPU)
+		return length;
+	i = work_index(mark);
+	if (record->cpu[i] == NOT_COUNTED)
+		return UNKNOWN;
+	if (column == FAULTS)
+		return record->faults[i];
+	cpu = MIN(record->cpu[i], length);
+	if (column == CPU)
+		return cpu;
+	if (record->cpu_wait[i] == NOT_COUNTED)
+		return UNKNOWN;
+	cpu_wait = MIN(record->cpu_wait[i], length - cpu);
+	return column == CPU_WAIT ? cpu_wait : length - cpu - cpu_wait;
 }
 
 /* Returns the sum of RANK's steps in COLUMN or, if that is WAIT, of its waits; UNKNOWN if it has
@@ -160,21 +207,23 @@ static int64_t sum_steps(const struct run *run, int rank, enum column column)
 	int64_t sum = UNKNOWN, before = 0;
 
 	for (int mark = PARENT_CREATED; mark < MARKS; mark++) {
-		int64_t end = mark_of(run, rank, mark), begin;
+		int64_t end = mark_of(run, rank, mark), value = UNKNOWN;
 
 		if (end == UNKNOWN)
 			continue;
-		if (column == WAIT || column == step_column(mark)) {
-			begin = find_beginning(run, rank, mark).at;
-			sum = MAX(sum, 0) + (column == WAIT ? begin - before : end - begin);
-		}
+		if (column == WAIT)
+			value = find_beginning(run, rank, mark).at - before;
+		else if (counts(mark, column))
+			value = step_value(run, rank, mark, step_length(run, rank, mark), column);
+		if (value != UNKNOWN)
+			sum = MAX(sum, 0) + value;
 		before = end;
 	}
 	return sum;
 }
 
 /* Returns the value of RANK in COLUMN, or UNKNOWN if it has none. */
-int64_t column_value(const struct run *run, int rank, int column)
+int64_t column_value(const struct run *run, int rank, enum column column)
 {
 	switch (column) {
 	case WHOLE_INIT:
@@ -188,21 +237,25 @@ int64_t column_value(const struct run *run, int rank, int column)
 	}
 }
 
-/* Returns the min, median and max of VALUE(RUN, rank, WHAT) over all ranks that have one. */
-struct summary summarise(const struct run *run,
-			 int64_t (*value)(const struct run *run, int rank, int what), int what)
+/* Returns the min, median and max in COLUMN over all ranks that have a value there: of the step
+ * that ends in MARK or, if that is MARKS, of the whole rank. */
+struct summary summarise(const struct run *run, enum mark mark, enum column column)
 {
 	struct summary summary = {0, UNKNOWN, UNKNOWN, UNKNOWN, 0};
 	int64_t *values = allocate(run->size, sizeof *values);
 
 	for (int rank = 0; rank < run->size; rank++) {
-		int64_t us = value(run, rank, what);
+		int64_t value;
 
-		if (us == UNKNOWN)
+		if (mark == MARKS)
+			value = column_value(run, rank, column);
+		else
+			value = step_value(run, rank, mark, step_length(run, rank, mark), column);
+		if (value == UNKNOWN)
 			continue;
-		values[summary.count++] = us;
-		if (us > summary.max) {
-			summary.max = us;
+		values[summary.count++] = value;
+		if (value > summary.max) {
+			summary.max = value;
 			summary.slowest = rank;
 		}
 	}
@@ -213,4 +266,18 @@ struct summary summarise(const struct run *run,
 	}
 	free(values);
 	return summary;
+}
+
+/* Returns VALUE as the reports print it, in static storage: a number of FAULTS as it is, a time in
+ * ms, and nothing if it is UNKNOWN. */
+const char *format_value(enum column column, int64_t value)
+{
+	static char text[32];
+
+	*text = '\0';
+	if (value != UNKNOWN && column == FAULTS)
+		snprintf(text, sizeof text, "%lld", (long long)value);
+	else if (value != UNKNOWN)
+		snprintf(text, sizeof text, "%.3f", (double)value / 1000);
+	return text;
 }

@@ -1,11 +1,9 @@
 /*
  * timeout.c - what a rank does when the timeout expires
  *
- * The handler of SIGALRM prints what this rank is doing, and exits. Only some ranks print, so that
- * the useful lines are not lost among the rest. In MPI_Init, one rank per node and state prints;
- * those that wait in a fence print half a second later. During the exchange and the comparison of
- * clocks, every rank that waits for another one prints. Otherwise only rank 0 and the last rank
- * print.
+ * The handler of SIGALRM prints what this rank is doing, and exits. One rank per node and state
+ * prints, so that a large job does not print millions of lines. Those that wait in a fence print
+ * half a second later, so that the useful lines come first.
  *
  * On the clock: arm_timeout(), if there is a timeout, and note_state().
  */
@@ -54,19 +52,19 @@ static int first_on_node(enum state state)
 	       errno != EADDRINUSE;
 }
 
-static int speaks(enum state state)
+/* Writes into TEXT what this process has done in the US since the note at FROM. */
+static void describe_work(char *text, size_t size, enum mark from, int64_t us)
 {
-	switch (state) {
-	case IN_MPI_INIT:
-	case IN_FENCE:
-		return first_on_node(state);
-	case FOR_REPLY:
-	case FOR_MESSAGE:
-	case FOR_CLOCK:
-		return 1;
-	default:
-		return world.rank == 0 || world.rank == world.size - 1;
-	}
+	struct work work = work_between(from, MARKS);
+
+	if (work.cpu == UNKNOWN)
+		return;
+	if (work.cpu_wait == UNKNOWN)
+		snprintf(text, size, ": cpu %.1f s", (double)work.cpu / 1e6);
+	else
+		snprintf(text, size, ": cpu %.1f s, cpu_wait %.1f s, blocked %.1f s",
+			 (double)work.cpu / 1e6, (double)work.cpu_wait / 1e6,
+			 (double)MAX(us - work.cpu - work.cpu_wait, 0) / 1e6);
 }
 
 /* Ends a rank that is stuck in time_out() because stderr is a full pipe. */
@@ -92,27 +90,31 @@ static void time_out(int number)
 		[WRITING] = "spent %lld s writing the result",
 	};
 	enum state state = doing.state;
-	int64_t since = doing.since, seconds;
-	char rank[24] = "a rank", text[100], line[300];
+	enum mark from = MAIN_ENTERED;
+	int64_t since = doing.since, us;
+	char rank[24] = "a rank", text[100], work[100] = "", line[400];
 	struct utsname system;
 
 	(void)number;
 	signal(SIGALRM, give_up);
 	alarm(2);
 	timed_out = 1;
-	if (state == IN_MPI_INIT && in_fence(&since))
+	note_work(MARKS);
+	if (state == IN_MPI_INIT && in_fence(&since, &from))
 		state = IN_FENCE;
-	seconds = (now() - since) / 1000000; /* negative if the clock was set back */
+	us = MAX(now() - since, 0); /* the clock may have been set back */
+	if (state == IN_MPI_INIT)
+		describe_work(work, sizeof work, from, us);
 	if (state == IN_FENCE)
 		poll(NULL, 0, 500);
 	uname(&system);
 	make_printable(system.nodename);
 	if (world.rank >= 0)
 		snprintf(rank, sizeof rank, "rank %d", world.rank);
-	snprintf(text, sizeof text, texts[state], (long long)MAX(seconds, 0), doing.rank);
-	snprintf(line, sizeof line, "ziaprobe: error: timeout of %d s: %s on %s has %s\n", limit,
-		 rank, system.nodename, text);
-	if (speaks(state) && write(STDERR_FILENO, line, strlen(line)) < 0)
+	snprintf(text, sizeof text, texts[state], (long long)(us / 1000000), doing.rank);
+	snprintf(line, sizeof line, "ziaprobe: error: timeout of %d s: %s on %s has %s%s\n", limit,
+		 rank, system.nodename, text, work);
+	if (first_on_node(state) && write(STDERR_FILENO, line, strlen(line)) < 0)
 		_exit(124);
 	poll(NULL, 0, state == IN_FENCE ? 500 : 1000);
 	_exit(124);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Faults injected into real clusters: at the timeout the ranks print what they wait for, and the job
-# ends. Whatever breaks, the status is not 0, there is no result unless it came before the fault,
+# Faults injected into real clusters: at the timeout one rank of each node and state prints what it
+# waits for, and the job ends. Whatever breaks, the status is not 0, there is no result unless it came before the fault,
 # and no process is left.
 . "$(dirname "$0")/lib.sh"
 needs_cluster
@@ -8,11 +8,13 @@ nodes=3
 
 late='ziaprobe: error: timeout of [0-9]+ s: rank'
 waited='has waited [0-9]+ s'
-init='has spent [0-9]+ s in MPI_Init'
+work=': cpu [0-9]+\.[0-9] s, cpu_wait [0-9]+\.[0-9] s, blocked [0-9]+\.[0-9] s'
+init="has spent [0-9]+ s in MPI_Init$work"
 fence="$waited in a fence of MPI_Init"
 gather="$waited in MPI_Gather"
 others="$waited for the other ranks, after the exchange"
 sent="($gather|$others)"	# MPI_Gather may return where a rank's part is sent
+left="($gather|$others|$waited to compare clocks with rank 0, after the exchange)"
 any="$late [0-5] on n[1-3] has (waited|spent) [0-9]+ s .*"
 
 for mpi in openmpi mpich; do
@@ -92,7 +94,9 @@ END
 		../ziatest -t 99 2 "$srun"' \
 		"$late 0 on n1 $gather" \
 		"$late 1 on n1 $waited for the reply of rank 3" \
+		"$late 2 on n2 $sent" \
 		"?$late 3 .*" \
+		"$late 4 on n3 $sent" \
 		"$late 5 on n3 $waited for the reply of rank 1"
 	expect originator "$fails" \
 		'come="Gather.0 Gather.2 Gather.4 Recv.3 Send.5"
@@ -100,7 +104,9 @@ END
 		MASK="env --block-signal=ALRM" ../ziatest -t 99 2 "$srun"' \
 		"$late 0 on n1 $gather" \
 		"?$late 1 .*" \
+		"$late 2 on n2 $sent" \
 		"$late 3 on n2 $waited for the message of rank 1" \
+		"$late 4 on n3 $sent" \
 		"$late 5 on n3 $waited for the reply of rank 1"
 	# Block 0 has its own reply, and the last block's message is missing.
 	expect second "$fails" \
@@ -108,27 +114,35 @@ END
 		export SHIM="4 Send kill -STOP \$PPID; ../alarm $come"
 		../ziatest -t 99 2 "$srun"' \
 		"$late 0 on n1 $waited for the message of rank 4" \
+		"$late 1 on n1 $sent" \
+		"$late [23] on n2 $sent" \
+		"?$late [23] on n2 $sent" \
 		"?$late 4 .*" \
 		"$late 5 on n3 $sent"
-	# After the exchange, rank 0 and the last rank speak if none waits for one other rank.
 	expect released "$fails" \
 		'come="Ibcast.1 Ibcast.2 Ibcast.3 Ibcast.4 Ibcast.5"
 		export SHIM="0 Ibcast kill -STOP \$PPID; ../alarm $come"
 		../ziatest -t 99 2 "$srun"' \
 		"?$late 0 .*" \
-		"$late 5 on n3 $others"
+		"$late 1 on n1 $others" \
+		"$late [23] on n2 $others" \
+		"$late [45] on n3 $others"
 	expect after "$fails" \
-		'export SHIM="4 Ibarrier kill -STOP \$PPID; ../alarm Ibarrier.0 Ibarrier.5"
+		'come="Ibarrier.0 Ibarrier.1 Ibarrier.2 Ibarrier.3 Ibarrier.5"
+		export SHIM="4 Ibarrier kill -STOP \$PPID; ../alarm $come"
 		../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 $others" \
+		"$late [01] on n1 $others" \
+		"$late [23] on n2 $others" \
+		"?$late 4 .*" \
 		"$late 5 on n3 $others"
 	# A rank that waits for another one's clock names that rank.
 	expect clock "$fails" \
-		'come="Irecv.0 Irecv.4 Ibarrier.5"
+		'come="Irecv.0 Ibarrier.1 Ibcast.3 Irecv.4 Ibarrier.5"
 		export SHIM="2 Ibcast ../alarm $come; kill -STOP \$PPID"
 		../ziatest -t 99 2 "$srun"' \
 		"$late 0 on n1 $waited to compare clocks with rank 2, after the exchange" \
-		"?$late 2 .*" \
+		"$late 1 on n1 $others" \
+		"$late [23] on n2 $others" \
 		"$late 4 on n3 $waited to compare clocks with rank 0, after the exchange" \
 		"$late 5 on n3 $others"
 	# The handler runs in a helper thread, and before it ends the process, rank 0's main thread
@@ -140,11 +154,10 @@ END
 		export SHIM HELPER=1
 		../ziatest -t 99 2 "$srun"' \
 		"$late 0 on n1 $gather" \
-		"*$late [24] on n[23] has waited [0-9]+ s to compare clocks with rank 0, .*" \
-		"$late 5 on n3 $sent"
+		"*$late [1-5] on n[1-3] $left"
 	expect finalize "$fails" \
 		'SHIM="0 Finalize kill -ALRM \$PPID" HELPER=1 ../ziatest -t 99 2 "$srun"' \
-		"$result" "$late 0 on n1 $others"
+		"$result" "*$late [0-5] on n[1-3] $others"
 	# A file that nobody reads
 	expect writing "$fails" \
 		'mkfifo fifo
@@ -152,7 +165,9 @@ END
 		SHIM="none Init true" ../ziatest -t 99 --csv fifo 2 "$srun"' \
 		"$result" \
 		"$late 0 on n1 has spent [0-9]+ s writing the result" \
-		"$late 5 on n3 $others"
+		"$late 1 on n1 $others" \
+		"$late [23] on n2 $others" \
+		"$late [45] on n3 $others"
 
 	# A world that is refused, and that times out before it has ended
 	expect refused 124 \

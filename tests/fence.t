@@ -10,10 +10,16 @@ cd "$tmp" || exit 1
 cat >library.c <<'END'
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 static int calls;
 static void (*kept)(int, void *);
 static void *kept_data;
 int PMI_Barrier(void) { return ++calls; }
+int PMI_Allgather(void *in, void *out, int length)
+{
+	memcpy(out, in, length);
+	return ++calls;
+}
 int PMI2_KVS_Fence(void)
 {
 	static atomic_int inside;
@@ -46,8 +52,9 @@ int call(void) { return PMI_Barrier(); }
 END
 # A program that calls PMI_Barrier twice ('plugin FILE': in a plugin opened privately; 'thread': in
 # another thread; 'nothing': without any library), has 'two' threads in fences at once, or calls it
-# 'many' times. It prints what was returned, and when the fences were entered and left, by a clock
-# that counts its readings.
+# 'many' times. It prints what was returned, and for each fence how much was done since the last
+# one, when it was entered, and when it was left, by a clock that counts its readings; then how much
+# was done since.
 cat >main.c <<'END'
 #include "run.h"
 #include <dlfcn.h>
@@ -55,18 +62,29 @@ cat >main.c <<'END'
 #include <stdio.h>
 #include <string.h>
 int PMI_Barrier(void);
+int PMI_Allgather(void *, void *, int);
 int PMI2_KVS_Fence(void);
-int64_t now(void) { static int64_t t; return ++t; }
+static int64_t t;
+int64_t now(void) { return ++t; }
+/* What has been done so far is the time. */
+static int64_t noted[MARKS];
+void note_work(enum mark mark) { noted[mark] = t; }
+void store_work(struct record *record, enum mark mark, enum mark from, enum mark to)
+{
+	record->cpu[work_index(mark)] = noted[to] - noted[from];
+}
 static void *run(void *call) { return (void *)(intptr_t)(*(int (**)(void))call)(); }
 /* The fences, if MPI_Init returns at RETURNED */
 void print_fences(int64_t returned)
 {
-	int64_t marks[MARKS] = {[INIT_RETURNED] = returned};
+	struct record record = {.mark = {[INIT_RETURNED] = returned}};
 
-	read_fences(marks);
-	for (int m = FENCE_ENTERED; m < FENCES_END && marks[m] != UNKNOWN; m += 2)
-		printf(" %d-%d", (int)marks[m], (int)marks[m + 1]);
-	printf("\n");
+	noted[INIT_RETURNED] = returned;
+	read_fences(&record);
+	for (int m = FENCE_ENTERED; m < FENCES_END && record.mark[m] != UNKNOWN; m += 2)
+		printf(" %d:%d-%d", (int)record.cpu[work_index(m)], (int)record.mark[m],
+		       (int)record.mark[m + 1]);
+	printf(" %d\n", (int)record.cpu[work_index(INIT_RETURNED)]);
 }
 #ifndef PMIX
 int main(int argc, char **argv)
@@ -120,9 +138,11 @@ static void done(int status, void *data) { printf("done %d %s\n", status, (char 
 static void print_result(int result)
 {
 	int64_t since = 0;
-	int waiting = in_fence(&since);
+	enum mark left = MAIN_ENTERED;
+	int waiting = in_fence(&since, &left);
 
-	printf("%d, in %d since %d\n", result, waiting, (int)since);
+	printf("%d, in %d since %d, left %d\n", result, waiting, (int)since,
+	       left == MAIN_ENTERED ? 0 : ((int)left - FENCE_LEFT) / 2 + 1);
 }
 int main(void)
 {
@@ -130,6 +150,7 @@ int main(void)
 		char nspace[256];
 		uint32_t rank;
 	} all = {"job", UINT32_MAX - 1}, one = {"job", 3};
+	static char copy[9];
 
 	print_result(0);
 	print_result(PMIx_Fence(NULL, 0, NULL, 0)); /* 1 2; the one that it calls does not count */
@@ -150,28 +171,32 @@ int main(void)
 	print_fences(11);
 	print_fences(10);
 	print_fences(6);
+	print_result(PMI_Allgather("gathered", copy, sizeof copy)); /* 12 13 */
+	printf("%s\n", copy);
 	return 0;
 }
 END
 cat >expected <<'END'
-0, in 0 since 0
-2, in 0 since 2
-0, in 1 since 3
+0, in 0 since 0, left 0
+2, in 0 since 2, left 1
+0, in 1 since 3, left 1
 done 5 a
-5, in 0 since 4
-0, in 0 since 4
-1, in 0 since 4
--7, in 0 since 4
-9, in 0 since 7
- 1-2 3-4 6-7
-0, in 1 since 8
-11, in 1 since 8
- 1-2 3-4 6-7
+5, in 0 since 4, left 2
+0, in 0 since 4, left 2
+1, in 0 since 4, left 2
+-7, in 0 since 4, left 2
+9, in 0 since 7, left 4
+ 1:1-2 2:3-4 3:6-7 994
+0, in 1 since 8, left 4
+11, in 1 since 8, left 4
+ 1:1-2 2:3-4 3:6-7 994
 done 5 e
- 1-2 3-4 6-7 8-11 9-10
- 1-2 3-4 6-7 8-11 9-10
- 1-2 3-4 6-7
- 1-2 3-4
+ 1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 991
+ 1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 2
+ 1:1-2 2:3-4 3:6-7 4
+ 1:1-2 2:3-4 3
+12, in 0 since 13, left 7
+gathered
 END
 for sanitize in '' '-fsanitize=address,undefined'; do
 	# shellcheck disable=SC2086 # options
@@ -189,19 +214,19 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 			-ldl
 	} || exit 1
 	name=${sanitize:-plain}
-	is "$name, a library of the program's" "$(./linked)" '1 2: 1-2 3-4'
-	is "$name, in another thread" "$(./linked thread)" '1 2: 1-2 3-4'
-	ok "$name, two threads at once: two fences" matches "$(./linked two)" '^( [0-9]-[0-9]){2}$'
+	is "$name, a library of the program's" "$(./linked)" '1 2: 1:1-2 2:3-4 997'
+	is "$name, in another thread" "$(./linked thread)" '1 2: 1:1-2 2:3-4 997'
+	ok "$name, two threads at once: two fences" matches "$(./linked two)" '^( -?[0-9]:[0-9]-[0-9]){2} [0-9]+$'
 	is "$name, a library of a private plugin's" "$(./private plugin ./plugin.so)" \
-		'1 2: 1-2 3-4'
-	is "$name, one that it tail-calls" "$(./private plugin ./tail.so)" '1 2: 1-2 3-4'
-	is "$name, no library" "$(./private nothing)" '-1 -1: 1-2 3-4'
+		'1 2: 1:1-2 2:3-4 997'
+	is "$name, one that it tail-calls" "$(./private plugin ./tail.so)" '1 2: 1:1-2 2:3-4 997'
+	is "$name, no library" "$(./private nothing)" '-1 -1: 1:1-2 2:3-4 997'
 	is "$name, the first eight count" "$(./linked many)" \
-		' 1-2 3-4 5-6 7-8 9-10 11-12 13-14 15-16'
+		' 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 2:13-14 2:15-16 985'
 	is "$name, PMIx" "$(./pmix)" "$(cat expected)"
-	is "$name, told not to wait" "$(OMPI_MCA_async_mpi_init=1 ./linked)" '1 2:'
+	is "$name, told not to wait" "$(OMPI_MCA_async_mpi_init=1 ./linked)" '1 2: 0'
 	is "$name, told to" "$(OMPI_MCA_async_mpi_init=false OMPI_MCA_pmix_base_async_modex=0 \
-		./linked)" '1 2: 1-2 3-4'
+		./linked)" '1 2: 1:1-2 2:3-4 997'
 done
 
 # The build: the functions are exported, whatever else is optimised away, and left out of a static

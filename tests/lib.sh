@@ -252,7 +252,7 @@ exported() {
 		LC_ALL=C sort | paste -s -d ' ' -
 }
 # shellcheck disable=SC2034 # what it is to show
-fences='PMI2_KVS_Fence PMI_Barrier PMIx_Fence PMIx_Fence_nb'
+fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb'
 
 finish() {
 	echo "1..$count"

@@ -1,11 +1,14 @@
 #!/bin/sh
 # The critical path: a delay at a known place, of a rank or a node that chance chooses, is its
-# largest step, there, and the outlier, and in no other cell of --ranks. In every run the figures of
-# -v, --csv and --ranks agree to the microsecond.
+# largest step, there, and the outlier, and in no other cell of --ranks. The outlier says what the
+# process mostly did in the delay. In every run the figures of -v, --csv and --ranks agree to the
+# microsecond.
 #
 #	SEED=7 prove -v tests/path.t	the choices of the run that printed this seed
 #	ROUNDS=50 prove -v tests/path.t	instead, with each MPI, 50 launches of which chance chooses
-#					the place, the number of nodes and the clocks, too
+#					the place, the number of nodes, the clocks and what the
+#					process does in the delay, too
+#	ROUNDS=50 PLACES='exec init'	the same, of these places only
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 needs_faketime
@@ -34,20 +37,36 @@ on() {
 	echo "$1 on n$(($1 / 2 + 1))"
 }
 
+# has_schedstat: whether the kernel counts how long a process waits for a CPU
+has_schedstat() {
+	grep -q '[1-9]' /proc/self/schedstat 2>/dev/null
+}
+
+# above STEP: how an outlier in STEP ends
+above() {
+	case $1,$kind in
+	exec,sleep|init,sleep) set -- ', mostly blocked' ;;
+	exec,spin|init,spin) set -- ', mostly on the CPU' ;;
+	exec,crowd|init,crowd) set -- ', mostly waiting for a CPU' ;;
+	*) set -- '' ;;	# what it did is not known
+	esac
+	echo ", [0-9.]+ ms above the median$1"
+}
+
 # What a delay has to show: in $row, a pattern, the path's largest row without its times; in
 # $outlier and $cells, patterns, the outlier and the cells of --ranks that are longer than others.
 
 # of_rank STEP [REST]: in STEP of $rank alone; the row ends in REST
 of_rank() {
 	row="$1 $(on $rank)${2-}"
-	outlier="$1 of rank $(on $rank)"
+	outlier="$1 of rank $(on $rank)$(above "$1")"
 	cells="$1 $rank"
 }
 
 # of_node STEP [REST]: in STEP of both ranks of $node
 of_node() {
 	row="$1 [$first$((first + 1))] on $node${2-}"
-	outlier="$1 of rank [$first$((first + 1))] on $node and 1 more rank there"
+	outlier="$1 of rank [$first$((first + 1))] on $node and 1 more rank there$(above "$1")"
 	cells="$1 $first $1 $((first + 1))"
 	if [ "$blocks" -eq 1 ]; then	# no rank is earlier
 		outlier=none cells=
@@ -58,7 +77,7 @@ of_node() {
 of_exchange() {
 	partner=$((($1 + 2) % (2 * blocks)))
 	row="exchange $(on "$1"), with $(on $partner)"
-	outlier="exchange of rank $(on "$1") with $(on $partner)"
+	outlier="exchange of rank $(on "$1") with $(on $partner)$(above exchange)"
 	cells="exchange $1"
 }
 
@@ -69,10 +88,15 @@ of_all() {
 	cells=
 }
 
-# delay PLACE NODES SECONDS [NAME]: adds a case, called PLACE-NODES-SECONDS or NAME, with a delay at
-# PLACE of one of the ranks, two on each of NODES, and with a node's clock that is SECONDS ahead
+# delay PLACE NODES SECONDS [KIND]: adds a case with a delay at PLACE of one of the ranks, two on
+# each of NODES, and with a node's clock that is SECONDS ahead. KIND is what the process does in the
+# delay, if the shim makes it: sleep, which is the default, spin or crowd.
 delay() {
-	place=$1 blocks=$2
+	place=$1 blocks=$2 kind=${4:-sleep}
+	action=$kind
+	if ! has_schedstat; then
+		kind=none
+	fi
 	draw $((2 * blocks))
 	rank=$drawn
 	case $place in
@@ -162,7 +186,8 @@ delay() {
 	clock)
 		of_node clock
 		outlier=none cells= ;;
-	async)	# the others may or may not wait
+	async)	# the others may or may not wait, and what they do in MPI_Init is not counted
+		kind=none
 		of_node init
 		row='init .*' cells="($cells)?"
 		outlier="none|(daemon|spawn|exec|exchange) of rank .*|$outlier"
@@ -170,12 +195,12 @@ delay() {
 		fault="$node Pmix" ;;
 	local)	# mpirun was there before the start
 		row="init $rank on login"
-		outlier="init of rank $rank on login"
+		outlier="init of rank $rank on login$(above init)"
 		cells="init $rank"
 		launch="$ziatest 'mpirun.openmpi --oversubscribe -npernode'"
 		fault="$rank Pmix" ;;
 	tree)	# a fence that need not be a barrier: whose delay it was may not show
-		outlier="none|init of rank . on $node.*"
+		outlier="none|init of rank . on $node( and 1 more rank there)?$(above init)"
 		prepare='export SLURM_PMIX_FENCE=tree'
 		fault="$node Pmix" ;;
 	esac
@@ -194,19 +219,23 @@ delay() {
 		ahead=n$((drawn + 1))=$3 ;;
 	esac
 
-	late=${4:-$place-$blocks-$3}
+	late=${round:+$round-}$place-$blocks-$3${4:+-$4}
 	set -- "$result"
 	if [ "$blocks" -eq 1 ]; then
 		set -- "$@" "$one_node"
 	fi
 	expect "$late" 0 "$prepare
-		export AHEAD=$ahead SHIM='${fault:+$fault sleep $seconds}'
+		export AHEAD=$ahead SHIM='${fault:+$fault $action $seconds}'
 		$launch" "$@" '?ziaprobe: warning: the clock of .*'
 	echo "$row" >"$dir/$late/row"
 	echo "$outlier" >"$dir/$late/outlier"
 	echo "$cells" >"$dir/$late/cells"
 	echo "$least" >"$dir/$late/least"
 	lates="$lates $late"
+	if [ "$action" = spin ]; then	# others would compete with it for the CPUs
+		names=${names% "$late"}
+		alone="$alone $late"
+	fi
 }
 
 # largest CASE: the path's largest row, without its times unless it is shorter than the sleep in it
@@ -219,7 +248,8 @@ largest() {
 	!NF { path = 0 }
 	path && $2 > ms {
 		ms = $2
-		row = $1 " " substr($0, 62)
+		match($0, /[0-9]+ on /)
+		row = $1 " " substr($0, RSTART)
 	}
 	END { print row (ms < 1000 * least ? ", only " ms " ms" : "") }' "$dir/$1/out"
 }
@@ -257,7 +287,7 @@ judge() {
 	fi
 	if [ -n "$(cat "$dir/$1/outlier")" ]; then
 		like "$mpi, $1: the outlier" "$(sed -n 's/^outlier: //p' "$dir/$1/out")" \
-			"($(cat "$dir/$1/outlier"))(, [0-9.]+ ms above the median(, mostly .*)?)?"
+			"$(cat "$dir/$1/outlier")"
 	fi
 }
 
@@ -358,7 +388,11 @@ for mpi in openmpi mpich; do
 	mpich)
 		places="$places mpiexec start" ;;
 	esac
-	lates=
+	if [ -n "${PLACES-}" ]; then
+		# shellcheck disable=SC2086 # words
+		places=$(printf '%s\n' $places | grep -xF "$(printf '%s\n' $PLACES)") || continue
+	fi
+	lates='' alone=''
 	if [ -n "${ROUNDS-}" ]; then
 		for round in $(seq "$ROUNDS"); do
 			# shellcheck disable=SC2086 # words
@@ -376,15 +410,27 @@ for mpi in openmpi mpich; do
 			esac
 			blocks=$picked
 			pick 0 0 0.0003 0.003 0.25
-			delay "$place" "$blocks" "$picked" "$round-$place-$blocks-$picked"
+			ahead=$picked
+			case $place in
+			exec|init|later)
+				pick sleep spin crowd
+				delay "$place" "$blocks" "$ahead" "$picked" ;;
+			*)
+				delay "$place" "$blocks" "$ahead" ;;
+			esac
 		done
 	else
 		for place in plain $places; do
-			if [ "$place" = local ]; then
-				delay local 1 0
-			else
+			case $place in
+			local)
+				delay local 1 0 ;;
+			exec|init|later)
 				delay "$place" 4 0
-			fi
+				delay "$place" 4 0 spin
+				delay "$place" 4 0 crowd ;;
+			*)
+				delay "$place" 4 0 ;;
+			esac
 		done
 		for place in daemon exec send answer; do
 			delay "$place" 3 0
@@ -402,6 +448,10 @@ for mpi in openmpi mpich; do
 		fi
 	fi
 	run_cases 3
+	if [ -n "$alone" ]; then
+		names=$alone
+		run_cases 1
+	fi
 	for late in $lates; do
 		judge "$late"
 	done

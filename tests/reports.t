@@ -15,13 +15,19 @@ started='20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]
 ms='-?[0-9]+\.[0-9]{3}'
 rank='[0-7] on n[1-4]'
 partner='with [2367] on n[24]'
-work=',,,'	# cpu_ms to faults
+work="$ms,$ms,$ms,[0-9]+"	# cpu_ms to faults
 error='ziaprobe: error:'
 cannot="$error cannot write"
+kind='(, mostly (on the CPU|waiting for a CPU|blocked))?'
 
 # step NAME REST: a row of the path
 step() {
 	printf '%s' "\\|$1 +[0-9]+\\.[0-9]{3} {38}$rank${2-}"
+}
+
+# own NAME: a row of the path that shows what the process did
+own() {
+	printf '%s' "\\|$1 +[0-9]+\\.[0-9]{3}( +[0-9]+\\.[0-9]{3}){3} +[0-9]+  $rank"
 }
 
 # row NAME REST: a row of the table
@@ -34,13 +40,16 @@ row() {
 listing() {
 	printf '%s' '[0-9]+\.[0-9]{3} ms, [14] nodes x 2 = [28] ranks\|' \
 		'\|critical path        ms      cpu  cpu_wait  blocked  faults  rank' \
-		"$(step daemon ', slurmstepd')$(step spawn)$(step exec)($steps)*$(step init)" \
+		"$(step daemon ', slurmstepd')$(step spawn)$(own exec)($steps)*$init" \
 		"$(step exchange "$1")\\|" \
 		"\\|outlier: (none|[a-z]+ of rank $rank( and 1 more rank there)?( $partner)?, " \
-		"[0-9]+\\.[0-9]{3} ms above the median)\\|" \
+		"[0-9]+\\.[0-9]{3} ms above the median$kind)\\|" \
 		'\|ms                  min      median         max  slowest rank' \
 		"$(row daemon)$(row spawn)$(row exec)$(row init)$fence$(row wait)" \
-		"$(row exchange "$1")$(row mpi_init)$(row completed)$2\\|fences: $fences" \
+		"$(row exchange "$1")$(row mpi_init)$(row completed)$2" \
+		"$(row cpu)$(row cpu_wait)$(row blocked)\\|faults( +[0-9]+){3}  $rank" \
+		"\\|fences: $fences\\|libraries: [0-9]+ when main was entered, [0-9]+ when MPI_Init" \
+		" had returned" \
 		"\\|clock offset: $ms ms, n[1-4] against n[1-4], within [0-9]+\\.[0-9]{3} ms; .*" \
 		"\\|executable: $bytes bytes\\|MPI: $version.*"
 }
@@ -55,12 +64,76 @@ for mpi in openmpi mpich; do
 		mpirun='mpirun.openmpi --host n1:2,n2:2,n3:2,n4:2 -npernode'
 		version='Open MPI v[0-9.]+[^|,]*,'
 		fences='[24], PMIx, libpmix.so.2' fence=$(row fence) fence_ms=$ms
-		steps="$(step init)$(step fence ", last in: $rank")" ;;
+		steps="$(own init)$(step fence ", last in: $rank")" init=$(own init)
+		cold_places='exec init' ;;
 	mpich)	# whose fences cannot be seen
 		mpirun='mpiexec.hydra -hosts n1,n2,n3,n4 -n 8 -ppn'
 		version='MPICH Version: *[0-9]'
-		fences=none fence='\|fence' fence_ms='' steps='' ;;
+		fences=none fence='\|fence' fence_ms='' steps='' init=$(step init)
+		cold_places='exec' ;;	# without fences, the work in MPI_Init is not counted
 	esac
+	# A kernel that does not count how long a process waits for a CPU: $SCHEDSTAT stands for
+	# /proc/self/schedstat.
+	cat >"$dir/schedstat.c" <<-'END'
+		#include <fcntl.h>
+		#include <stdarg.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+		int open(const char *name, int flags, ...)
+		{
+			va_list rest;
+			int mode;
+			va_start(rest, flags);
+			mode = flags & O_CREAT ? va_arg(rest, int) : 0;
+			va_end(rest);
+			if (strcmp(name, "/proc/self/schedstat") == 0)
+				name = getenv("SCHEDSTAT");
+			return syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+		}
+	END
+	cc -shared -fPIC -o "$dir/schedstat.so" "$dir/schedstat.c" || exit 1
+	cat >"$dir/hide" <<-END
+		#!/bin/sh
+		LD_PRELOAD="$dir/schedstat.so:\${LD_PRELOAD-}" exec "\$@"
+	END
+	chmod +x "$dir/hide"
+	# Rank $RANK reads 512 pages of the file "cold", each of them a fault if the file is not in
+	# memory, before main (PLACE=exec) or inside MPI_Init (PLACE=init).
+	cat >"$dir/cold.c" <<-'END'
+		#include <fcntl.h>
+		#include <mpi.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/mman.h>
+		static void read_pages(const char *place)
+		{
+			const char *rank = getenv("SLURM_PROCID");
+			int file = open("cold", O_RDONLY), sum = 0;
+			volatile char *page;
+			if (strcmp(place, getenv("PLACE")) != 0 || strcmp(rank, getenv("RANK")) != 0)
+				return;
+			page = mmap(NULL, 512 * 4096, PROT_READ, MAP_PRIVATE, file, 0);
+			madvise((void *)page, 512 * 4096, MADV_RANDOM);
+			for (int i = 0; i < 512; i++)
+				sum += page[i * 4096];
+			if (sum != 0)
+				abort();
+		}
+		__attribute__((constructor)) static void before_main(void) { read_pages("exec"); }
+		int MPI_Init(int *argc, char ***argv)
+		{
+			read_pages("init");
+			return PMPI_Init(argc, argv);
+		}
+	END
+	"mpicc.$mpi" -shared -fPIC -o "$dir/cold.so" "$dir/cold.c" || exit 1
+	cat >"$dir/read_cold" <<-END
+		#!/bin/sh
+		LD_PRELOAD="$dir/cold.so:\${LD_PRELOAD-}" exec "\$@"
+	END
+	chmod +x "$dir/read_cold"
 	# Host names as they come: of a comma and bytes that are no ASCII
 	cat >"$dir/rename" <<-'END'
 		#!/bin/sh
@@ -78,6 +151,24 @@ for mpi in openmpi mpich; do
 	expect quoted 0 "../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$srun'" "$result"
 	expect quoted-mpirun 0 \
 		"../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$mpirun'" "$result"
+
+	for file in hidden empty zeros; do
+		expect schedstat-$file 0 ": >empty; echo 0 0 0 >zeros
+			SCHEDSTAT=\$PWD/$file ../ziatest -v $files '$srun {} ../hide'" "$result"
+	done
+
+	if [ "$(stat -f -c %T "$dir")" = tmpfs ]; then
+		cold_places=
+		skip "$mpi: cold pages" "the files in $dir are in memory; set TMPDIR to a disk"
+	fi
+	for place in $cold_places; do
+		draw_number 8
+		echo $((drawn - 1)) >"$dir/cold-$place.rank"
+		expect "cold-$place" 0 "dd if=/dev/zero of=cold bs=4096 count=512 conv=fsync 2>/dev/null
+			dd if=cold iflag=nocache count=0 2>/dev/null
+			export PLACE=$place RANK=$((drawn - 1))
+			../ziatest -v $files '$srun {} ../read_cold'" "$result"
+	done
 
 	# Files that cannot be written: the result stays. The header of the second one is longer.
 	expect nowhere "$fails" "../ziatest --csv no/where --ranks /dev/full 2 '$srun'" "$result" \
@@ -98,6 +189,29 @@ for mpi in openmpi mpich; do
 		"$(listing ", $partner" "$(row repeat ", $partner")")"
 	like "$mpi: the listing of one node" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' one/out)" \
 		"$(listing '' '\|repeat')"
+
+	for file in hidden empty zeros; do
+		like "$mpi: the path where schedstat is $file" \
+			"$(sed -n '/^critical/,/^$/s/^exec/&/p' schedstat-$file/out)" \
+			"exec +[0-9.]+ +[0-9]+\\.[0-9]{3} {19}[ 0-9]{8}  $rank"
+		like "$mpi: the table where schedstat is $file" \
+			"$(sed -n '/^cpu/,/^faults/p' schedstat-$file/out)" \
+			"cpu( +[0-9.]+){3}  $rank\\|cpu_wait\\|blocked\\|faults( +[0-9]+){3}  $rank"
+		like "$mpi: the row where schedstat is $file" \
+			"$(sed 1d schedstat-$file/csv | cut -d , -f 16-19)" '[0-9]+\.[0-9]{3},,,[0-9]+'
+		like "$mpi: the ranks where schedstat is $file" \
+			"$(sed 1d schedstat-$file/ranks | cut -d , -f 14-17)" \
+			'([0-9]+\.[0-9]{3},,,[0-9]+\|?){8}'
+		like "$mpi: no kind where schedstat is $file" \
+			"$(sed -n 's/^outlier: //p' schedstat-$file/out)" 'none|.* above the median'
+	done
+
+	# Other ranks may have some faults too, if memory is short.
+	for place in $cold_places; do
+		is "$mpi: the rank with 512 faults in $place" \
+			"$(awk -F , 'NR > 1 && $17 >= 512 { print $1 }' "cold-$place/ranks")" \
+			"$(cat "cold-$place.rank")"
+	done
 
 	responder="[0-9],[24],n[24](,$ms){4},$fence_ms,$ms,,$ms,,,$work,0\\.000"
 	originator="[0-9],[13],n[13](,$ms){4},$fence_ms(,$ms){5},$work,0\\.000"

@@ -35,6 +35,22 @@ function expect_cell(rank, column, applies) {
 	expect("rank " rank " has " column, cell[rank, column] != "", applies)
 }
 
+# A number of faults has no decimals.
+function expect_number(what, text) {
+	if (text !~ /^[0-9]+$/)
+		print what ": " text ", not a whole number"
+}
+
+# What a process did adds up to EXPECTED us. If the kernel has no schedstat, only CPU is known.
+function expect_work(what, cpu, cpu_wait, blocked, expected) {
+	expect(what " has cpu_wait", cpu_wait != "", schedstat)
+	expect(what " has blocked", blocked != "", schedstat)
+	if (schedstat)
+		expect("cpu to blocked of " what, us(cpu) + us(cpu_wait) + us(blocked), expected)
+	else if (us(cpu) > expected)
+		print "cpu of " what ": " us(cpu) ", but the whole is " expected
+}
+
 # Returns "MIN MEDIAN MAX RANK" of all ranks' values in COLUMN, of equals the first rank.
 function summary(column, rank, i, n, sorted, slowest) {
 	for (rank = 0; rank < size; rank++) {
@@ -68,6 +84,11 @@ file == 1 {
 /^daemon .*, (orted|prted)$/ {
 	mpirun = 1
 }
+/^outlier: / {
+	outlier = word[2]
+	outlier_rank = word[5]
+	kind = sub(/.*, mostly /, "") ? $0 : ""
+}
 /^fences: / {
 	part = ""
 	fences = word[2] != "none"
@@ -83,13 +104,25 @@ file == 1 {
 part == "critical" {
 	step[++steps] = word[1]
 	us_of[steps] = us(word[2])
-	rank_of[steps] = substr($0, 62) + 0
+	for (at = 3; word[at + 1] != "on"; at++)
+		;
+	rank_of[steps] = word[at]
+	works[steps] = at - 3 # cells: cpu to faults, or only these two, or none
+	if (at > 3) {
+		work[steps, "cpu"] = word[3]
+		work[steps, "cpu_wait"] = at > 5 ? word[4] : ""
+		work[steps, "blocked"] = at > 5 ? word[5] : ""
+		work[steps, "faults"] = word[at - 1]
+	}
 	path = path " " word[1]
 	total += us(word[2])
 	sum[word[1]] += us(word[2])
 }
 part == "ms" {
 	rows = rows " " word[1]
+	if (word[1] == "faults")
+		for (i = 2; i <= 4; i++)
+			expect_number("the table's faults", word[i])
 	table[word[1]] = count > 1 ? us(word[2]) " " us(word[3]) " " us(word[4]) " " word[5] : ""
 }
 file > 1 && FNR == 1 {
@@ -112,6 +145,8 @@ file == 3 {
 END {
 	n = csv["ppn"]
 	last = csv["nodes"] % 2 ? size - n : size # the first rank that does not repeat
+	schedstat = csv["cpu_wait"] != ""
+	split("cpu cpu_wait blocked faults", work_name, " ")
 
 	# The path
 	expect("the path", total, time)
@@ -123,6 +158,41 @@ END {
 		if (us_of[i] < 0 || us_of[i] > value(rank_of[i], step[i]))
 			print step[i] " of rank " rank_of[i] ": " us_of[i] ", but its own is " \
 				value(rank_of[i], step[i])
+	}
+	for (i = 1; i <= steps; i++) {
+		has_work = step[i] == "exec" || (step[i] == "init" && fences)
+		what = step[i] " of rank " rank_of[i] " on the path"
+		expect(what " has work", works[i], has_work ? (schedstat ? 4 : 2) : 0)
+		if (!works[i])
+			continue
+		expect_work(what, work[i, "cpu"], work[i, "cpu_wait"], work[i, "blocked"], us_of[i])
+		expect_number(what ": faults", work[i, "faults"])
+		for (j = 1; j <= 4; j++) {
+			column = work_name[j]
+			if (work[i, column] == "")
+				continue
+			sum[column] += us(work[i, column])
+			if (us(work[i, column]) > value(rank_of[i], column))
+				print what ": " column " " work[i, column] ", but its own is " \
+					cell[rank_of[i], column]
+		}
+	}
+
+	# The outlier
+	has_kind = schedstat && (outlier == "exec" || (outlier == "init" && fences))
+	expect("the outlier, " outlier ", has a kind", kind != "", has_kind)
+	if (kind != "" && kind !~ /^(on the CPU|waiting for a CPU|blocked)$/)
+		print "not a kind: " kind
+	if (outlier == "exec" && has_kind && !fences) { # what the ranks did is that of exec alone
+		split("on the CPU,waiting for a CPU,blocked", kind_name, ",")
+		for (i = 1; i <= 3; i++) {
+			split(summary(work_name[i]), word, " ")
+			excess[i] = value(outlier_rank, work_name[i]) - word[2]
+		}
+		for (most = i = 1; i <= 3; i++)
+			if (excess[i] > excess[most])
+				most = i
+		expect("the outlier's kind", kind, kind_name[most])
 	}
 
 	# The row
@@ -136,6 +206,9 @@ END {
 	sum["clock"] += 0
 	for (i = 1; i <= 7; i++)
 		expect("the path's " word[i], us_or_none(csv[word[i]]), sum[word[i]])
+	for (i = 1; i <= 4; i++)
+		expect("the path's " work_name[i], us_or_none(csv[work_name[i]]), sum[work_name[i]])
+	expect_number("faults", csv["faults"])
 	split(table["mpi_init"], word, " ")
 	expect("mpi_init_max_ms", us(csv["mpi_init_max"]), word[3])
 	split(table["repeat"], word, " ")
@@ -150,10 +223,11 @@ END {
 	expect("mpi", csv["mpi"], mpi)
 
 	# The table
-	names = " daemon spawn exec init fence wait exchange mpi_init completed repeat"
+	names = " daemon spawn exec init fence wait exchange mpi_init completed repeat" \
+		" cpu cpu_wait blocked faults"
 	expect("the table's rows", rows, names)
 	split(names, word, " ")
-	for (i = 1; i <= 10; i++)
+	for (i = 1; i <= 14; i++)
 		expect("the table's " word[i], table[word[i]], summary(word[i]))
 
 	# The ranks
@@ -167,6 +241,10 @@ END {
 		expect_cell(r, "exchange", originator)
 		expect_cell(r, "completed", originator)
 		expect_cell(r, "repeat", originator && r < last)
+		expect_cell(r, "cpu", 1)
+		expect_work("rank " r, cell[r, "cpu"], cell[r, "cpu_wait"], cell[r, "blocked"], \
+			value(r, "exec") + (fences ? value(r, "init") : 0))
+		expect_number("faults of rank " r, cell[r, "faults"])
 		end[r] = value(r, "daemon") + value(r, "spawn") + value(r, "exec") + \
 			value(r, "init") + \
 			value(r, "fence") + value(r, "wait") + value(r, "exchange")

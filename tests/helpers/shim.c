@@ -5,6 +5,9 @@
  * (Start), in PMIx_Init (Pmix), in the first fence (Fence), when that one ends (Leave) or a later
  * one does (Leave2), in PMIx_Get after it (Later). Answer is a Send after a Recv. Where $MARKS is
  * set, a process that comes to CALL makes a file CALL.$RANK there.
+ * The process carries out two COMMANDs itself, in the thread that came to CALL: "spin SECONDS"
+ * computes until it has used that much CPU time, with the highest priority that it may have, and
+ * "crowd SECONDS" mostly waits for a CPU, which children that compute share with it.
  * With $HELPER set, SIGALRM comes to a helper thread, as an MPI library's may be. */
 #define _GNU_SOURCE
 
@@ -12,10 +15,15 @@
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void mark(const char *call)
@@ -26,6 +34,78 @@ static void mark(const char *call)
 		return;
 	snprintf(file, sizeof file, "%s/%s.%s", getenv("MARKS"), call, getenv("RANK"));
 	close(creat(file, 0644));
+}
+
+static double read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	if (clock_gettime(clock, &t) != 0)
+		abort();
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Computes until CLOCK has advanced by SECONDS. */
+static void compute(clockid_t clock, double seconds)
+{
+	double end = read_clock(clock) + seconds;
+
+	while (read_clock(clock) < end)
+		;
+}
+
+static void spin(double seconds)
+{
+	int priority = getpriority(PRIO_PROCESS, 0);
+
+	setpriority(PRIO_PROCESS, 0, -20); /* only root may */
+	compute(CLOCK_THREAD_CPUTIME_ID, seconds);
+	setpriority(PRIO_PROCESS, 0, priority);
+}
+
+/* All crowds are on the same CPU, to leave the others to the rest of a test. */
+static void crowd(double seconds)
+{
+	pid_t child[9];
+	cpu_set_t before, one;
+	int cpu = 0;
+
+	if (sched_getaffinity(0, sizeof before, &before) != 0)
+		abort();
+	while (!CPU_ISSET(cpu, &before))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof one, &one) != 0)
+		abort();
+	for (int i = 0; i < 9; i++) {
+		child[i] = fork();
+		if (child[i] == -1)
+			abort();
+		if (child[i] == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				;
+		}
+	}
+	compute(CLOCK_MONOTONIC, seconds);
+	for (int i = 0; i < 9; i++) {
+		kill(child[i], SIGKILL);
+		waitpid(child[i], NULL, 0);
+	}
+	sched_setaffinity(0, sizeof before, &before);
+}
+
+static void carry_out(const char *command)
+{
+	double seconds;
+
+	if (sscanf(command, "spin %lf", &seconds) == 1)
+		spin(seconds);
+	else if (sscanf(command, "crowd %lf", &seconds) == 1)
+		crowd(seconds);
+	else if (system(command) == -1)
+		abort();
 }
 
 static void fault_of(const char *call, const char *number)
@@ -45,8 +125,7 @@ static void fault_of(const char *call, const char *number)
 		return;
 	done = 1;
 	unsetenv("LD_PRELOAD");
-	if (system(getenv("SHIM") + command) == -1)
-		abort();
+	carry_out(getenv("SHIM") + command);
 }
 
 static void fault(const char *call)

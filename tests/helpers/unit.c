@@ -5,6 +5,9 @@
 #include "../../probe/clocks.c"
 #include "../../probe/judge.c"
 #include "../../probe/launcher.c"
+#include "../../probe/work.c"
+
+#include <pthread.h>
 
 static int count, failed;
 
@@ -74,7 +77,7 @@ static void is_placement(const char *nodes, const char *hosts, int n, char rule,
 
 	for (int i = 0; i < run.size; i++) {
 		records[i].node = (uint64_t)nodes[i] << 56;
-		records[i].place = records[i].node + (uint64_t)hosts[i];
+		records[i].host[0] = hosts[i];
 	}
 	if ((later = find_stray(&run)) >= 0)
 		found = 's';
@@ -93,7 +96,8 @@ static const int64_t ms = 1000, s = 1000000, bound = 10;
 
 /* Makes up a RUN in which every step takes 10 ms: the parent is created 10 ms after the start, the
  * process at 20 ms, main is entered at 30 ms, two fences are entered at 40 and 60 ms and left at 50
- * and 70 ms, MPI_Init returns at 80 ms, the replies come at 90 ms. */
+ * and 70 ms, MPI_Init returns at 80 ms, the replies come at 90 ms. In its own steps, a process is on
+ * a CPU for 4 ms, waits for one for 3 ms, and has as many faults as the step's index. */
 static void make_up(struct run *run)
 {
 	static struct record records[RANKS];
@@ -113,6 +117,11 @@ static void make_up(struct run *run)
 						  : UNKNOWN;
 		if (rank / 2 % 2)
 			record->mark[REPLY_RECEIVED] = UNKNOWN;
+		for (int i = 0; i < WORKS; i++) {
+			record->cpu[i] = 4000;
+			record->cpu_wait[i] = 3000;
+			record->faults[i] = (uint16_t)i;
+		}
 	}
 }
 
@@ -132,6 +141,8 @@ static void delay_one(struct run *run, int rank, int mark, int64_t late)
 
 	while (next <= mark)
 		next += 2;
+	if (mark >= INIT_RETURNED)
+		next = MARKS; /* nobody waits */
 	delay(run, 0, 1, next, late);
 	for (int m = mark; m < next; m++)
 		if (run->records[rank].mark[m] != UNKNOWN)
@@ -179,6 +190,39 @@ static void is_path(struct run *run, const char *text, const char *name)
 		printf("#  got: %s\n# like: %s\n", got, text);
 }
 
+/* What RANK did in the last LENGTH us of its step that ends in MARK */
+static void is_works(struct run *run, int rank, int mark, int64_t length, int64_t cpu,
+		     int64_t cpu_wait, int64_t blocked, int64_t faults)
+{
+	const int64_t expected[] = {cpu, cpu_wait, blocked, faults};
+	struct path path;
+	int good = 1;
+
+	finish(run, &path);
+	for (int i = 0; i < 4; i++)
+		good &= step_value(run, rank, mark, length, CPU + i) == expected[i];
+	ok(good, "what a rank did");
+	printf("# mark %d, %lld us\n", mark, (long long)length);
+}
+
+/* The outlier ends in MARK of rank 4 and is mostly of KIND; as often as it is asked. */
+static void is_kind(struct run *run, int mark, enum column kind)
+{
+	struct outlier outlier;
+	struct path path;
+
+	if (run->records[4].mark[START] != 0)
+		finish(run, &path);
+	else
+		find_path(run, &path);
+	outlier = find_outlier(run, &path);
+	ok(outlier.step && outlier.step->end.mark == (enum mark)mark &&
+		   outlier.step->end.rank == 4 && outlier.kind == kind,
+	   "the outlier's kind");
+	printf("# mark %d, got %d, expected %d\n", mark, outlier.step ? (int)outlier.kind : -1,
+	       kind);
+}
+
 static void is_summary(struct summary got, int64_t min, int64_t median, int64_t max, int slowest)
 {
 	ok(got.min == min && got.median == median && got.max == max && got.slowest == slowest,
@@ -196,7 +240,8 @@ static int64_t draw(int64_t less)
 }
 
 /* A random run: times of up to LARGEST us, where 1 makes all equal; clocks that are off; fences
- * that do not hold, overlap, or differ in number; marks that are unknown. */
+ * that do not hold, overlap, or differ in number; marks that are unknown; works that are longer than
+ * their steps, or not counted. */
 static void make_up_any(struct run *run, int64_t largest)
 {
 	make_up(run);
@@ -218,6 +263,10 @@ static void make_up_any(struct run *run, int64_t largest)
 		mark[REPLY_RECEIVED] = UNKNOWN;
 		if (rank / run->n % 2 == 0)
 			mark[REPLY_RECEIVED] = mark[INIT_RETURNED] + draw(largest);
+		for (int k = 0; k < WORKS; k++) {
+			record->cpu[k] = draw(9) ? (uint32_t)draw(largest) : NOT_COUNTED;
+			record->cpu_wait[k] = draw(9) ? (uint32_t)draw(largest) : NOT_COUNTED;
+		}
 		for (int k = 0; k < FENCES; k++) {
 			int64_t entered = mark[MAIN_ENTERED] + draw(largest);
 
@@ -225,6 +274,25 @@ static void make_up_any(struct run *run, int64_t largest)
 			mark[FENCE_LEFT + 2 * k] = k < fences ? entered + draw(largest) : UNKNOWN;
 		}
 	}
+}
+
+/* Returns whether what RANK did in its step that ends in MARK adds up to the step, if all of it is
+ * known; none of it may be negative. */
+static int works_add_up(const struct run *run, int rank, int mark)
+{
+	int64_t length = step_length(run, rank, mark), sum = 0;
+
+	for (enum column column = CPU; column <= BLOCKED; column++) {
+		int64_t us = step_value(run, rank, mark, length, column);
+
+		if (us == UNKNOWN)
+			return column == CPU || column == CPU_WAIT ||
+			       step_value(run, rank, mark, length, CPU_WAIT) == UNKNOWN;
+		if (us < 0)
+			return 0;
+		sum += us;
+	}
+	return sum == length;
 }
 
 /* Returns whether the steps and waits of every rank add up to its last mark and, if RAISED is 0,
@@ -245,6 +313,9 @@ static int rows_add_up(const struct run *run, int raised)
 		}
 		if (sum != mark[last])
 			return 0;
+		for (int m = MAIN_ENTERED; m <= INIT_RETURNED; m++)
+			if (mark[m] != UNKNOWN && !works_add_up(run, rank, m))
+				return 0;
 		completed = column_value(run, rank, COMPLETED);
 		if (completed != UNKNOWN && !raised && sum != completed - clock_offset(run, rank))
 			return 0;
@@ -359,6 +430,43 @@ static void late_rank_is_named(void)
 	}
 	ok(good, "20,000 launches with a late rank: it is named, and nobody else is");
 	free(run.responder);
+}
+
+/* Returns how long this thread was on a CPU, in us. */
+static int64_t cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * s + t.tv_nsec / 1000;
+}
+
+static void *note_exit(void *unused)
+{
+	note_work(INIT_RETURNED);
+	return unused;
+}
+
+static void test_work(void)
+{
+	int64_t before = cpu_time(), begun, ended;
+	pthread_t thread;
+	struct work work;
+
+	note_work(MAIN_ENTERED);
+	begun = ended = cpu_time();
+	while (ended - begun < 20 * ms)
+		ended = cpu_time();
+	if (pthread_create(&thread, NULL, note_exit, NULL) != 0)
+		abort();
+	pthread_join(thread, NULL);
+	work = work_between(MAIN_ENTERED, INIT_RETURNED);
+	ok(work.cpu >= ended - begun - 1 && work.cpu <= cpu_time() - before + 1,
+	   "the main thread's time on a CPU, noted by another thread");
+	ok(work_between(START, MAIN_ENTERED).cpu > 0, "nothing has been done at the start");
+	ok(to_cell(UNKNOWN) == NOT_COUNTED && to_cell(-1) == 0 && to_cell(7) == 7 &&
+		   to_cell(5000 * s) == NOT_COUNTED - 1,
+	   "work that does not fit its cell is as much as does");
 }
 
 static void test_arguments(void)
@@ -533,21 +641,19 @@ static void test_judge(void)
 
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].node = run.records[rank].place = (uint64_t)rank / 2;
+		run.records[rank].node = (uint64_t)rank / 2;
 	run.time = 90 * ms;
 	run.launch_clock_known = 1;
 	record = run.records + 3;
 	ok(first_error(&run) == 0, "a right measurement");
-	record->step = (struct clock){-1000, 0};
+	record->step = -1000;
 	ok(first_error(&run) == 0, "a clock set by 1 ms");
-	record->step.offset--;
+	record->step--;
 	ok(first_error(&run) == 2, "by more than that");
-	record->step.bound = 1001;
-	ok(first_error(&run) == 0, "but by no more than the readings took");
-	record->step = (struct clock){2001, 0};
+	record->step = 2001;
 	run.time = 200 * ms;
 	ok(first_error(&run) == 2, "by more than 1 % of the time");
-	record->step.offset = 2000;
+	record->step = 2000;
 	ok(first_error(&run) == 0, "but by no more than that");
 	record->mark[START]++;
 	ok(first_error(&run) == 3, "a rank was given another start");
@@ -562,7 +668,7 @@ static void test_judge(void)
 	run.launch_clock_known = 1;
 	record->clock.offset = -1;
 	ok(first_error(&run) == 0, "but not by the reference clock");
-	record->step.offset = 0;
+	record->step = 0;
 	run.time = -1;
 	ok(first_error(&run) == 5, "a negative time");
 	free(run.responder);
@@ -577,8 +683,8 @@ static void test_paths(void)
 
 	make_up(&run);
 	is_path(&run, even, "nobody is late");
-	is_summary(summarise(&run, column_value, INIT), 30 * ms, 30 * ms, 30 * ms, 0);
-	is_summary(summarise(&run, column_value, WAIT), 0, 0, 0, 0);
+	is_summary(summarise(&run, MARKS, INIT), 30 * ms, 30 * ms, 30 * ms, 0);
+	is_summary(summarise(&run, MARKS, WAIT), 0, 0, 0, 0);
 
 	/* Each place, in rank 5, which responds, alone. */
 	make_up(&run);
@@ -619,7 +725,7 @@ static void test_paths(void)
 		"daemon 5 10, spawn 5 1010, exec 5 10, init 5 10, fence 0 10, init 0 10, "
 		"fence 0 10, init 0 10, exchange 0 10; spawn 5 1000 0",
 		"late to be created");
-	is_summary(summarise(&run, column_value, SPAWN), 10 * ms, 10 * ms, 1010 * ms, 5);
+	is_summary(summarise(&run, MARKS, SPAWN), 10 * ms, 10 * ms, 1010 * ms, 5);
 
 	/* What is not known, and what the ticks distort. */
 	make_up(&run);
@@ -784,6 +890,78 @@ static void test_paths(void)
 	ok(run.records[4].mark[REPLY_RECEIVED] == 0 && run.records[4].mark[MAIN_ENTERED] == 0,
 	   "no mark lies before the start");
 
+	/* What a process did. */
+	make_up(&run);
+	is_works(&run, 3, MAIN_ENTERED, 10 * ms, 4000, 3000, 3000, 0);
+	make_up(&run);
+	is_works(&run, 3, FENCE_ENTERED + 2, 10 * ms, 4000, 3000, 3000, 2);
+	make_up(&run);
+	is_works(&run, 3, INIT_RETURNED, 10 * ms, 4000, 3000, 3000, 9);
+	make_up(&run);
+	is_works(&run, 3, INIT_RETURNED, 5 * ms, 4000, 1000, 0, 9);
+	make_up(&run);
+	is_works(&run, 3, INIT_RETURNED, 3 * ms, 3000, 0, 0, 9);
+	make_up(&run);
+	run.records[3].cpu_wait[9] = NOT_COUNTED;
+	is_works(&run, 3, INIT_RETURNED, 10 * ms, 4000, UNKNOWN, UNKNOWN, 9);
+	make_up(&run);
+	run.records[3].cpu[9] = NOT_COUNTED;
+	is_works(&run, 3, INIT_RETURNED, 10 * ms, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	make_up(&run);
+	is_works(&run, 0, PARENT_CREATED, 10 * ms, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	make_up(&run);
+	is_works(&run, 0, CREATED, 10 * ms, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	make_up(&run);
+	is_works(&run, 0, FENCE_LEFT, 10 * ms, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	make_up(&run);
+	is_works(&run, 0, REPLY_RECEIVED, 10 * ms, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	make_up(&run);
+	finish(&run, &path);
+	ok(column_value(&run, 3, CPU) == 4 * 4000 && column_value(&run, 3, BLOCKED) == 4 * 3000 &&
+		   column_value(&run, 3, FAULTS) == 0 + 1 + 2 + 9,
+	   "a rank's work is that of its four steps");
+	make_up(&run);
+	forget_fences(&run, 6);
+	finish(&run, &path);
+	ok(column_value(&run, 3, CPU) == 4000 && column_value(&run, 6, FAULTS) == 0,
+	   "without fences it is that of exec alone");
+	make_up(&run);
+	run.records[6].mark[FENCE_LEFT + 2] = UNKNOWN;
+	finish(&run, &path);
+	ok(column_value(&run, 3, FAULTS) == 0 + 1 && column_value(&run, 6, CPU) == 2 * 4000,
+	   "work in a fence that does not count is not MPI_Init's own");
+
+	/* The outlier's kind is what is furthest above its own median, not what is most. */
+	for (int mark = MAIN_ENTERED; mark <= INIT_RETURNED; mark++) {
+		int i = work_index(mark);
+
+		if (mark != MAIN_ENTERED && mark != FENCE_ENTERED && mark != INIT_RETURNED)
+			continue;
+		make_up(&run);
+		delay_one(&run, 4, mark, 300 * ms);
+		is_kind(&run, mark, BLOCKED);
+		make_up(&run);
+		delay_one(&run, 4, mark, 300 * ms);
+		run.records[4].cpu[i] += 160 * ms;
+		is_kind(&run, mark, CPU);
+		make_up(&run);
+		delay_one(&run, 4, mark, 300 * ms);
+		run.records[4].cpu_wait[i] += 160 * ms;
+		is_kind(&run, mark, CPU_WAIT);
+		run.records[4].cpu_wait[i] = NOT_COUNTED;
+		is_kind(&run, mark, COLUMNS);
+		run.records[4].cpu[i] = NOT_COUNTED;
+		is_kind(&run, mark, COLUMNS);
+		make_up(&run);
+		delay(&run, 0, 1, mark, 200 * ms);
+		delay_one(&run, 4, mark, 300 * ms);
+		run.records[4].cpu[i] += 190 * ms;
+		is_kind(&run, mark, CPU);
+	}
+	make_up(&run);
+	delay_one(&run, 4, REPLY_RECEIVED, 300 * ms);
+	is_kind(&run, REPLY_RECEIVED, COLUMNS);
+
 	/* The outlier: how much, and how many ranks of the block. */
 	make_up(&run);
 	run.n = 4;
@@ -813,6 +991,7 @@ static void test_paths(void)
 
 int main(void)
 {
+	test_work();
 	test_arguments();
 	test_launchers();
 	test_pairs();
