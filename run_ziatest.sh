@@ -76,13 +76,16 @@ limit_launch() {
 	fi
 }
 
+first_nodes() {	# NODES: the names of the job's first NODES nodes, one a line
+	scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n "$1"
+}
+
 launcher() {	# NODES: srun and its options
 	srun="srun --job-name=$step_name $PLACEMENT ${SRUN_OPTIONS:+$SRUN_OPTIONS }--nodes=$1"
 	srun="$srun --ntasks=$(($1 * PPN))"
 	if [ "$1" -lt "${SLURM_JOB_NUM_NODES:-1}" ]; then	# none in a heterogeneous job
 		# On other nodes than the job's first ones Slurm's PMIx plugin can hang.
-		first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n "$1" |
-			paste -s -d , -)
+		first=$(first_nodes "$1" | paste -s -d , -)
 		srun="$srun --nodelist='$(scontrol show hostlist "$first")'"
 	fi
 	echo "$srun --cpus-per-task=$STRIDE --ntasks-per-node "
@@ -107,6 +110,33 @@ end_steps() {
 	stopped="step $stays does not end"
 }
 
+# Names the nodes of a launch, at most 100, that did not report the timeout in its output. Prints
+# nothing if the launch has a time, or if no reported host name is that of one of its nodes.
+silent_nodes() {	# NODES OUTPUT
+	first_nodes "$1" | awk '
+	NR == FNR {
+		node[NR] = $1
+		next
+	}
+	/Time test was completed/ { completed = 1 }
+	match($0, /timeout of [0-9]+ s: (rank [0-9]+|a rank) on [^ .]+/) {
+		count = split(substr($0, RSTART, RLENGTH), word, " ")
+		reported[word[count]] = 1
+	}
+	END {
+		for (i = 1; i in node; i++) {
+			split(node[i], part, ".")
+			if (part[1] in reported)
+				known = 1
+			else if (++silent <= 100)
+				names = names " " node[i]
+		}
+		more = silent > 100 ? " and " (silent - 100) " more" : ""
+		if (known && silent && !completed)
+			print "no response from:" names more
+	}' - "$2"
+}
+
 launch() {	# NODES RUN: with the seconds in $limit
 	output=$result/output/$1-$2.txt
 	# ziaprobe's timeout says what hangs; the one around it is for when no process ever starts.
@@ -121,9 +151,14 @@ launch() {	# NODES RUN: with the seconds in $limit
 	if [ -n "$(tail -c 1 "$output")" ]; then
 		echo >>"$output"	# somebody's last line has no end
 	fi
-	echo "status $status" >>"$output" || die "cannot write $PWD/$output: is the disk full?"
+	silent=$(silent_nodes "$1" "$output")
+	printf '%s\n' ${silent:+"$silent"} "status $status" >>"$output" ||
+		die "cannot write $PWD/$output: is the disk full?"
 	echo "run $2/$RUNS on $1 nodes: status $status; $(grep -E '^Time|^Slow|error:' "$output" |
 		head -n 2 | paste -s -d ' ' -)"
+	if [ -n "$silent" ]; then
+		echo "$silent"
+	fi
 }
 
 if [ "${1-}" = --check ]; then

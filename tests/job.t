@@ -104,6 +104,35 @@ stop='n8 Init kill -STOP $(ps -o ppid= -p $PPID)'
 	echo "$status" >stuck/status
 ) &
 
+# Which nodes are named after a timeout, from outputs made here
+eval "$(sed -n '/^\(first\|silent\)_nodes() {/,/^}/p' "$top/run_ziatest.sh")"
+export SLURM_JOB_NODELIST='n[1-200]'
+names() {	# NODES LINE...: what silent_nodes prints for an output of the LINEs
+	of=$1
+	shift
+	printf '%s\n' "$@" >names
+	silent_nodes "$of" names
+}
+on='ziaprobe: error: timeout of 5 s: rank 4 on'
+spent='has spent 4 s in MPI_Init: cpu 0.1 s, cpu_wait 0.0 s, blocked 3.9 s'
+starting='ziaprobe: error: timeout of 5 s: a rank on'
+is 'no response: a rank without its number, a host name with dots, after other text' "$(names 5 \
+	"$on n1 $spent" "$starting n3.example.org $spent" "warning$on n5 $spent")" \
+	'no response from: n2 n4'
+is 'no response: 100 nodes' "$(names 101 "$on n1 $spent")" \
+	"no response from: $(seq -s ' ' -f n%g 2 101)"
+is 'no response: 123 nodes' "$(names 124 "$on n1 $spent")" \
+	"no response from: $(seq -s ' ' -f n%g 2 101) and 23 more"
+is 'no response: every node reports' "$(names 2 "$on n2 $spent" "$on n1 $spent")" ''
+is 'no response: no name is a node of the launch' "$(names 2 "$on n3 $spent" "$on m1 $spent")" ''
+is 'no response: no timeout' "$(names 2 'srun: error: n1: task 0: Exited with exit code 1')" ''
+is 'no response: a time' "$(names 2 "$on n1 $spent" \
+	'Time test was completed in   601.52 millisecs')" ''
+SLURM_JOB_NODELIST=n1.example.org,n2.example.org
+is 'no response: node names with dots' "$(names 2 "$on n2 $spent")" \
+	'no response from: n1.example.org'
+unset SLURM_JOB_NODELIST
+
 # A sweep, with an environment that would spoil it
 job sweep "SLURM_DISTRIBUTION=cyclic SLURM_LABELIO=1 SLURM_MPI_TYPE=none LC_ALL=de_DE.UTF-8 \
 	SLURM_BCAST=$PWD/sweep/copy SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4' PPN=2 NICS=2 \
@@ -328,6 +357,25 @@ job init "SHIM='n3 Pmix sleep 3' SRUN_OPTIONS=$injected RUNS=2 PPN=2 $salloc --n
 late init MPI_Init 4
 job send "SHIM='n3 Send sleep 3' SRUN_OPTIONS=$injected RUNS=2 PPN=2 $salloc --nodes=4"
 late send 'the exchange' 5
+
+# A node that never reaches main cannot report the timeout; one that hangs in MPI_Init does. If
+# Slurm's SIGTERM ends the sleep first, the shell kills the process, which would go on to main.
+hangs() {	# CASE CALL SWEEP: in CALL, a random one of the job's first SWEEP nodes
+	draw_number "$3"
+	job "$1" "SHIM='n$drawn $2 trap : TERM; sleep 600; kill -KILL \$PPID' TIMEOUT=10 RUNS=1 \
+		PPN=2 SRUN_OPTIONS=$injected SWEEP=$3 $salloc --nodes=4"
+	line="run 1/1 on $3 nodes: status [1-9][0-9]*; ziaprobe: error: timeout of [^|]*"
+	output=$(tail -n 2 "$1"/ziatest-*/output/*)
+}
+hangs silent Exec 3
+like 'one of 3 nodes does not respond: the log names it' "$log" \
+	".*\|$line\|no response from: n$drawn\|Ziatest: .*"
+like 'one of 3 nodes does not respond: its output names it' "$output" \
+	"no response from: n$drawn\|status [1-9][0-9]*"
+hangs heard Start 4
+like 'every node reports the timeout' "$log" ".*\|$line\|Ziatest: .*"
+is 'every node reports the timeout: none is named' "$(grep -rF 'no response' heard/log \
+	heard/ziatest-*/output)" ''
 
 wait
 look stuck
