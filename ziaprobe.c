@@ -326,7 +326,7 @@ int main(int argc, char **argv)
 	later = read_boot_time();
 	step = later.offset - boot.offset;
 	if (llabs(step) <= later.bound + boot.bound)
-		step = 0; /* it may be the readings' own error */
+		step = 0; /* it is within the error of the readings */
 	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
 	note_state(FOR_OTHERS, 0, now());
 	status = refuse(wrong, divisible);

@@ -6,8 +6,8 @@
  * stamp, calls the library's function of the same name, and takes another stamp. Whatever happens
  * here, the library's function receives what the caller passed, and the caller receives its result.
  *
- * On the clock: two stamps per fence, each with a note of what this process has done so far
- * (work.c), and one look-up per function, which takes 4 to 7 us.
+ * On the clock: two stamps per fence, each with a reading of what this process has done so far
+ * (work.c); and one look-up per function, which takes 4 to 7 us.
  *
  * Fences cannot be seen if the MPI library has its start-up protocol built in, as MPICH does, or
  * binds these functions directly. Builds by hand leave this code out. So do static builds, because
@@ -41,16 +41,18 @@ const char *fence_library(void)
 	return text;
 }
 
-/* Returns whether this rank is in a fence now. If it was in one before, stores in *LEFT the mark at
- * which it left the last one. Stores in *SINCE the stamp of entering or leaving. Async-signal-safe.
- */
+/* Returns whether this rank is in a fence now. Stores in *SINCE when it entered that fence or, if
+ * it is in none, when it left the last one. If it has left a fence, stores in *LEFT the mark of
+ * leaving the last one. Async-signal-safe. */
 int in_fence(int64_t *since, enum mark *left)
 {
 	for (int i = 0; i < FENCES; i++) {
-		if (!fences[i].entered)
+		int64_t entered = fences[i].entered, left_at = fences[i].left;
+
+		if (!entered)
 			continue;
-		*since = fences[i].left ? fences[i].left : fences[i].entered;
-		if (!fences[i].left)
+		*since = left_at ? left_at : entered;
+		if (!left_at)
 			return 1;
 		*left = FENCE_LEFT + 2 * i;
 	}
@@ -65,10 +67,10 @@ static int is_on(const char *name)
 	return text && *text && strcmp(text, "0") != 0 && strcmp(text, "false") != 0;
 }
 
-/* Fills in the marks of the fences in RECORD, which must already hold INIT_RETURNED, and what this
- * process did in its own steps. Counting stops at the first fence that was not left before MPI_Init
+/* Fills in the fences' marks in RECORD, and what this process did in its own steps. RECORD must
+ * already hold INIT_RETURNED. Counting stops at the first fence that was not left before MPI_Init
  * returned; all later marks are UNKNOWN. No fence counts if Open MPI was told not to wait in
- * them. */
+ * fences. */
 void read_fences(struct record *record)
 {
 	enum mark mark = FENCE_ENTERED, from = MAIN_ENTERED;
@@ -196,8 +198,9 @@ static void find_function(void **function, const char *name, void *caller)
 	}
 }
 
-/* The parameter types match those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI at the level of the
- * ABI. PMI_Allgather, in which Cray's MPI exchanges addresses, was tried with a stand-in only. */
+/* The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI.
+ * PMI_Allgather, through which Cray's MPI exchanges addresses, has been tried only with a
+ * stand-in. */
 #define EXPORTED __attribute__((visibility("default")))
 #define FENCE_OF(name, parameters, arguments, of_all)                                              \
 	EXPORTED int name parameters                                                               \

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <sys/stat.h>
-#include <time.h>
 
 static const char csv_header[] =
 	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
@@ -15,7 +14,7 @@ static const char csv_header[] =
 	"mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_host,offset_bound_ms,"
 	"executable_bytes,mpi\n";
 
-/* Writes a cell of COLUMN with VALUE, or an empty cell if that is UNKNOWN. */
+/* Writes VALUE as a cell of COLUMN. The cell is empty if VALUE is UNKNOWN. */
 static void write_cell(FILE *file, enum column column, int64_t value)
 {
 	fprintf(file, ",%s", format_value(column, value));
@@ -24,7 +23,7 @@ static void write_cell(FILE *file, enum column column, int64_t value)
 /* Writes a cell with the time US in ms, or an empty cell if it is UNKNOWN. */
 static void write_ms(FILE *file, int64_t us)
 {
-	write_cell(file, COMPLETED, us);
+	write_cell(file, COMPLETED, us); /* as any column of times */
 }
 
 /* Writes a cell with TEXT, replacing commas with '?'. */
@@ -58,6 +57,7 @@ static int ensure_header(FILE *file, const char *name)
 	char line[sizeof csv_header] = "";
 	struct stat before = {.st_size = 0};
 	FILE *reader; /* FILE itself is not open for reading: a pipe would then need no reader */
+	int same;
 
 	fstat(fileno(file), &before);
 	if (before.st_size == 0) {
@@ -67,18 +67,15 @@ static int ensure_header(FILE *file, const char *name)
 	reader = fopen(name, "r");
 	if (!reader)
 		return 0;
-	if (!fgets(line, sizeof line, reader) || strcmp(line, csv_header) != 0) {
-		fclose(reader);
-		return 0;
-	}
-	if (fseek(reader, -1, SEEK_END) == 0 && fgetc(reader) != '\n')
+	same = fgets(line, sizeof line, reader) && strcmp(line, csv_header) == 0;
+	if (same && fseek(reader, -1, SEEK_END) == 0 && fgetc(reader) != '\n')
 		fputc('\n', file); /* a full disk may have cut the last row */
 	fclose(reader);
-	return 1;
+	return same;
 }
 
-/* Writes a cell with the sum of COLUMN over the steps of PATH: 0 for CLOCK, and an empty cell
- * otherwise, if it has none. */
+/* Writes a cell with the sum of COLUMN over the steps of PATH. If no step has a value in COLUMN,
+ * the cell is empty, or 0 if COLUMN is CLOCK. */
 static void write_sum(FILE *file, const struct run *run, const struct path *path,
 		      enum column column)
 {
@@ -93,7 +90,7 @@ static void write_sum(FILE *file, const struct run *run, const struct path *path
 		else if (column >= CPU)
 			value = step_value(run, step->end.rank, step->end.mark, step->us, column);
 		if (value != UNKNOWN)
-			sum = (sum == UNKNOWN ? 0 : sum) + value;
+			sum = MAX(sum, 0) + value;
 	}
 	write_cell(file, column, sum);
 }
@@ -127,8 +124,8 @@ int append_row(const struct run *run, const struct path *path, const char *name)
 	write_text(file, records[run->slowest].host);
 	for (enum column column = DAEMON; column <= FAULTS; column++)
 		write_sum(file, run, path, column);
-	write_ms(file, summarise(run, MARKS, WHOLE_INIT).max);
-	write_ms(file, summarise(run, MARKS, REPEAT).max);
+	write_ms(file, summarise(run, ALL_STEPS, WHOLE_INIT).max);
+	write_ms(file, summarise(run, ALL_STEPS, REPEAT).max);
 	write_ms(file, run->worst.offset);
 	write_text(file, records[run->worst_block * run->n].host);
 	write_text(file, records[run->median_block * run->n].host);
@@ -144,6 +141,9 @@ int append_row(const struct run *run, const struct path *path, const char *name)
 /* Writes a row for each rank to the file NAME. Returns the exit status. */
 int write_ranks(const struct run *run, const char *name)
 {
+	static const enum column columns[] = {DAEMON, SPAWN,    EXEC,       INIT,   FENCE,
+					      WAIT,   EXCHANGE, WHOLE_INIT, REPEAT, COMPLETED,
+					      CPU,    CPU_WAIT, BLOCKED,    FAULTS, COLUMNS};
 	FILE *file;
 
 	errno = 0;
@@ -151,13 +151,13 @@ int write_ranks(const struct run *run, const char *name)
 	if (!file)
 		return close_file(file, name);
 	fputs("rank,node,host", file);
-	for (const enum column *column = ranks_columns; *column != COLUMNS; column++)
+	for (const enum column *column = columns; *column != COLUMNS; column++)
 		fprintf(file, ",%s%s", column_names[*column], *column == FAULTS ? "" : "_ms");
 	fputs(",clock_offset_ms\n", file);
 	for (int rank = 0; rank < run->size; rank++) {
 		fprintf(file, "%d,%d", rank, rank / run->n + 1);
 		write_text(file, run->records[rank].host);
-		for (const enum column *column = ranks_columns; *column != COLUMNS; column++)
+		for (const enum column *column = columns; *column != COLUMNS; column++)
 			write_cell(file, *column, column_value(run, rank, *column));
 		write_ms(file, clock_offset(run, rank));
 		fputc('\n', file);

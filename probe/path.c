@@ -22,8 +22,8 @@ void find_path(const struct run *run, struct path *path)
 	}
 }
 
-/* Returns what RANK mostly did in its step that ends in MARK: of CPU, CPU_WAIT and BLOCKED, the one
- * that is furthest above its own median over all ranks. Returns COLUMNS if this is not known. */
+/* Returns what RANK mostly did in its step that ends in MARK: whichever of CPU, CPU_WAIT and
+ * BLOCKED is furthest above its own median over all ranks. Returns COLUMNS if that is unknown. */
 static enum column find_kind(const struct run *run, int rank, enum mark mark)
 {
 	int64_t length = step_length(run, rank, mark), most = UNKNOWN;

@@ -1,7 +1,7 @@
 /*
  * process.c - which node this is, when this process was created, and what it runs
  *
- * On the clock: count_libraries(), twice.
+ * On the clock: count_libraries(), which is called twice.
  */
 #include "run.h"
 
@@ -28,7 +28,7 @@ void identify_node(struct record *record)
 	uname(&system);
 	if (!*id)
 		snprintf(id, sizeof id, "%.63s", system.nodename);
-	record->node = hash(0xcbf29ce484222325, id); /* FNV-1a's start */
+	record->node = hash(0xcbf29ce484222325, id); /* the FNV-1a offset basis */
 	record->on_launch_node = launch_node && strcmp(launch_node, id) == 0;
 	MPI_Get_processor_name(processor, &length);
 	snprintf(record->host, sizeof record->host, "%.64s", processor);
@@ -95,10 +95,10 @@ static int read_load_count(struct dl_phdr_info *info, size_t size, void *count)
 {
 	(void)size;
 	*(int *)count = (int)info->dlpi_adds;
-	return 1; /* the first object knows it */
+	return 1; /* the count is the same for every object */
 }
 
-/* Returns how many libraries this process has loaded so far, the executable included. */
+/* Returns how many libraries this process has loaded so far, including the executable. */
 int count_libraries(void)
 {
 	int count = 0;

@@ -80,9 +80,13 @@ static void print_outlier(const struct run *run, const struct path *path)
 
 static void print_table(const struct run *run)
 {
+	static const enum column columns[] = {DAEMON, SPAWN,    EXEC,       INIT,      FENCE,
+					      WAIT,   EXCHANGE, WHOLE_INIT, COMPLETED, REPEAT,
+					      CPU,    CPU_WAIT, BLOCKED,    FAULTS,    COLUMNS};
+
 	fprintf(stderr, "\n%-12s%11s %11s %11s  slowest rank\n", "ms", "min", "median", "max");
-	for (const enum column *column = table_columns; *column != COLUMNS; column++) {
-		struct summary summary = summarise(run, MARKS, *column);
+	for (const enum column *column = columns; *column != COLUMNS; column++) {
+		struct summary summary = summarise(run, ALL_STEPS, *column);
 
 		fputs(column_names[*column], stderr);
 		if (summary.count > 0) {

@@ -9,11 +9,11 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <time.h>
 
 struct world world = {-1, 0};
 
-static int64_t read_clock(clockid_t clock)
+/* Returns the time of CLOCK in us. */
+int64_t read_clock(clockid_t clock)
 {
 	struct timespec t;
 
@@ -57,7 +57,8 @@ int compare_times(const void *a, const void *b)
 	return (*p > *q) - (*p < *q);
 }
 
-/* Returns a 64-bit hash (FNV-1a) of TEXT and of the text whose hash is BEFORE, if any. */
+/* Returns the 64-bit FNV-1a hash of TEXT, continued from BEFORE, which is either the hash of the
+ * preceding text or the FNV-1a offset basis. */
 uint64_t hash(uint64_t before, const char *text)
 {
 	for (; *text; text++)

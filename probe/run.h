@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h> /* MIN, MAX */
+#include <time.h>
 
 #define UNKNOWN INT64_MIN /* a time that is not known, or that a rank does not have */
 
@@ -36,7 +37,9 @@ enum mark {
 	FENCES_END = FENCE_ENTERED + 2 * FENCES,
 	INIT_RETURNED = FENCES_END,
 	REPLY_RECEIVED, /* by an originator */
-	MARKS
+	MARKS,
+	TIMED_OUT = MARKS, /* for note_work(): when the timeout expires */
+	ALL_STEPS = MARKS, /* for summarise(): the rank as a whole */
 };
 
 /* A time or a difference, read from clocks. The true value is within BOUND of OFFSET. */
@@ -44,33 +47,37 @@ struct clock {
 	int64_t offset, bound;
 };
 
-/* What a process has done: us that its main thread was on a CPU and waited for one, each UNKNOWN if
- * the kernel does not count it, and pages that were read from a file. */
+/* What a process has done: how long its main thread was on a CPU and how long it waited for one, in
+ * us, each UNKNOWN if the kernel does not record it; and its number of major page faults, that is,
+ * pages that had to be read from a file. */
 struct work {
 	int64_t cpu, cpu_wait, faults;
 };
 
-/* A rank's own steps end where main is entered, where a fence is entered (after the eighth, none
- * are counted), and where MPI_Init returns. Returns, for such a mark, its index among these. */
+/* A rank's own steps end when main is entered, when a fence is entered (only the first eight fences
+ * count) and when MPI_Init returns. work_index() returns the index of such a step, given the mark
+ * in which it ends. */
 enum { WORKS = 1 + FENCES + 1 };
-#define NOT_COUNTED UINT32_MAX
 static inline int work_index(enum mark mark)
 {
 	return (mark - MAIN_ENTERED + 1) / 2;
 }
+
+#define NOT_COUNTED UINT32_MAX /* in a record's cpu or cpu_wait: not known */
 
 /* What the second gather brings to rank 0 about each rank. */
 struct record {
 	int64_t mark[MARKS]; /* stamps, until draw_timelines() turns them into marks;
 			      * START is the start that this rank was given */
 	int64_t repeat; /* the round trip of the repeated exchange */
-	int64_t step; /* how far the node's clock was certainly stepped while the job ran */
+	int64_t step; /* how far the node's clock was stepped while the job ran; 0 if that is
+		       * within the error of the readings */
 	struct clock clock; /* on a block's first rank, the offset from the parent block's clock;
 			     * after resolve_clocks(), on every rank, from the reference clock */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
-	uint32_t cpu[WORKS], cpu_wait[WORKS]; /* us in each of the rank's own steps, up to 71
-					       * minutes; NOT_COUNTED if not known */
-	uint16_t faults[WORKS]; /* up to 65,535 */
+	uint32_t cpu[WORKS], cpu_wait[WORKS]; /* in us, for each of the rank's own steps; at
+					       * most 71 minutes; NOT_COUNTED if unknown */
+	uint16_t faults[WORKS]; /* at most 65,535 each */
 	char host[65]; /* MPI's processor name, at most as long as a host name */
 	char parent
 		[16]; /* the name of the process that created this one, truncated by the kernel */
@@ -84,7 +91,7 @@ struct run {
 	int size, n; /* ranks, processes per node; there are size / n blocks */
 	int64_t *replied; /* the stamp of each rank's reply, or UNKNOWN for a responder */
 	int *responder; /* the rank that each rank sends to, or -1 for a responder */
-	int libraries[2]; /* loaded when main was entered, and when MPI_Init had returned */
+	int libraries[2]; /* how many were loaded when main was entered, and after MPI_Init */
 	int64_t time; /* the result */
 	int slowest; /* the rank that determined it */
 	struct record *records; /* one per rank */
@@ -101,8 +108,8 @@ struct run {
 			    * PARENT_CREATED: only if the parent belongs to mpirun; -1: none */
 };
 
-/* The columns of the reports. The steps come first, in the order of the timeline, and of these the
- * ones that come in ticks. DAEMON to FAULTS are the cells of the critical path in --csv. */
+/* The columns of the reports. Their order matters: DAEMON to EXEC come in ticks, CPU to FAULTS are
+ * adjacent, and DAEMON to FAULTS are the cells of the critical path in --csv. */
 enum column {
 	DAEMON, /* ... the parent created */
 	SPAWN, /* ... this process created */
@@ -113,9 +120,9 @@ enum column {
 	CLOCK, /* on the critical path only: how far the slowest rank's clock is ahead */
 	/* What the process did in EXEC and INIT. */
 	CPU, /* it was on a CPU */
-	CPU_WAIT, /* it was ready, but waited for a CPU */
-	BLOCKED, /* neither */
-	FAULTS, /* a number, not a time: pages that had to be read from a file */
+	CPU_WAIT, /* it was ready to run, but waited for a CPU */
+	BLOCKED, /* neither of the two */
+	FAULTS, /* a count, not a time: pages that had to be read from a file */
 	WAIT, /* for other ranks, between this rank's steps */
 	WHOLE_INIT, /* main entered ... MPI_Init returned */
 	COMPLETED, /* start ... reply received, as measured */
@@ -152,7 +159,7 @@ struct outlier {
 	const struct step *step; /* NULL if there is none */
 	int64_t excess; /* how far it is above the median */
 	int others; /* how many other ranks of its block exceed the median by half of that */
-	enum column kind; /* what it mostly did, CPU to BLOCKED; COLUMNS if not known */
+	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */
 };
 
 /* A summary of the values of all ranks that have one. */
@@ -214,7 +221,6 @@ int64_t column_value(const struct run *run, int rank, enum column column);
 struct summary summarise(const struct run *run, enum mark mark, enum column column);
 const char *format_value(enum column column, int64_t value);
 extern const char *const column_names[COLUMNS];
-extern const enum column table_columns[], ranks_columns[]; /* terminated by COLUMNS */
 
 /* clocks.c: the offsets between the blocks' clocks, and the reference clock */
 struct clock compare_clocks(int block, int blocks, int n);
@@ -250,6 +256,7 @@ int launched_size(const char *environment, int *rank);
 
 /* run.c: the basics: clocks, numbers, messages and memory */
 int64_t now(void);
+int64_t read_clock(clockid_t clock);
 struct clock read_boot_time(void);
 int64_t to_number(const char *text, int64_t max);
 int compare_times(const void *a, const void *b);

@@ -17,26 +17,19 @@ const char *const column_names[COLUMNS] = {
 	[CPU_WAIT] = "cpu_wait",   [BLOCKED] = "blocked",     [FAULTS] = "faults",
 };
 
-/* The columns of -v's table and of --ranks, in their order. */
-const enum column table_columns[] = {DAEMON, SPAWN,    EXEC,       INIT,      FENCE,
-				     WAIT,   EXCHANGE, WHOLE_INIT, COMPLETED, REPEAT,
-				     CPU,    CPU_WAIT, BLOCKED,    FAULTS,    COLUMNS};
-const enum column ranks_columns[] = {DAEMON, SPAWN,    EXEC,       INIT,   FENCE,
-				     WAIT,   EXCHANGE, WHOLE_INIT, REPEAT, COMPLETED,
-				     CPU,    CPU_WAIT, BLOCKED,    FAULTS, COLUMNS};
-
 static int64_t mark_of(const struct run *run, int rank, enum mark mark)
 {
 	return run->records[rank].mark[mark];
 }
 
-/* Turns the stamps of RANK into marks, and drops those of fences that do not count. The last step
- * of init is then the rank's own only in part, so what the process did in it is dropped too. */
+/* Turns the stamps of RANK into marks, and drops those of fences that do not count. The last init
+ * step then begins earlier than this rank's last reading, so what the process did in it is dropped
+ * as well. Without fences, it begins when the last rank enters main. */
 static void draw_timeline(struct run *run, int rank)
 {
 	int64_t *mark = run->records[rank].mark;
-	uint32_t *last_cpu = run->records[rank].cpu + work_index(INIT_RETURNED);
 	int64_t start = run->start + clock_offset(run, rank); /* by RANK's clock */
+	int dropped = FENCE_ENTERED + 2 * run->fences; /* the first mark that does not count */
 
 	mark[START] = 0;
 	if (mark[PARENT_CREATED] < start - 2 * TICK)
@@ -44,13 +37,10 @@ static void draw_timeline(struct run *run, int rank)
 	/* UNKNOWN is less than any stamp, so it stays. */
 	mark[CREATED] = MIN(mark[CREATED], mark[MAIN_ENTERED]);
 	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
-	if (run->fences == 0)
-		*last_cpu = NOT_COUNTED;
-	for (int m = FENCE_ENTERED + 2 * run->fences; m < FENCES_END; m++) {
-		if (mark[m] != UNKNOWN)
-			*last_cpu = NOT_COUNTED;
+	if (run->fences == 0 || (dropped < FENCES_END && mark[dropped] != UNKNOWN))
+		run->records[rank].cpu[work_index(INIT_RETURNED)] = NOT_COUNTED;
+	for (int m = dropped; m < FENCES_END; m++)
 		mark[m] = UNKNOWN;
-	}
 	for (int m = PARENT_CREATED, before = START; m < MARKS; m++)
 		if (mark[m] != UNKNOWN) {
 			mark[m] = MAX(mark[m] - start, mark[before]);
@@ -93,17 +83,14 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark)
 	struct point awaited = {-1, START, 0};
 	int64_t tolerance;
 
-	if (mark == CREATED && run->records[rank].by_mpirun) {
-		/* mpirun starts processes only when all its daemons have reported. */
-		awaited.mark = PARENT_CREATED;
-		awaited.rank = run->latest[PARENT_CREATED];
-	} else if (is_fence_left(mark)) {
+	if (mark == CREATED && run->records[rank].by_mpirun)
+		awaited.mark = PARENT_CREATED; /* mpirun waits for all its daemons to report */
+	else if (is_fence_left(mark))
 		awaited.mark = mark - 1;
-		awaited.rank = run->latest[awaited.mark];
-	} else if (mark == INIT_RETURNED && run->fences == 0) {
+	else if (mark == INIT_RETURNED && run->fences == 0)
 		awaited.mark = MAIN_ENTERED;
-		awaited.rank = run->latest[MAIN_ENTERED];
-	} else if (mark == REPLY_RECEIVED) {
+	awaited.rank = run->latest[awaited.mark]; /* -1 for START */
+	if (mark == REPLY_RECEIVED) {
 		awaited.mark = INIT_RETURNED;
 		awaited.rank = run->responder[rank];
 		if (awaited.rank != rank && run->responder[awaited.rank] >= 0)
@@ -162,7 +149,7 @@ int64_t step_length(const struct run *run, int rank, enum mark mark)
 	return end == UNKNOWN ? UNKNOWN : end - find_beginning(run, rank, mark).at;
 }
 
-/* Returns whether the step that ends in MARK counts in COLUMN. */
+/* Returns whether the step that ends in MARK has a value in COLUMN. */
 static int counts(enum mark mark, enum column column)
 {
 	enum column step = step_column(mark);
@@ -172,9 +159,9 @@ static int counts(enum mark mark, enum column column)
 	return step == EXEC || step == INIT;
 }
 
-/* Returns what the last LENGTH us of RANK's step that ends in MARK count in COLUMN: the length
- * itself, or what the process did meanwhile. CPU, CPU_WAIT and BLOCKED add up to the length. Returns
- * UNKNOWN if there is nothing to count. */
+/* Returns the value in COLUMN of the last LENGTH us of RANK's step that ends in MARK: LENGTH itself
+ * or, for CPU to FAULTS, what the process did during that time (FAULTS are those of the whole
+ * step). CPU, CPU_WAIT and BLOCKED add up to LENGTH. Returns UNKNOWN if there is no such value. */
 int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t length,
 		   enum column column)
 {
@@ -237,8 +224,9 @@ int64_t column_value(const struct run *run, int rank, enum column column)
 	}
 }
 
-/* Returns the min, median and max in COLUMN over all ranks that have a value there: of the step
- * that ends in MARK or, if that is MARKS, of the whole rank. */
+/* Returns the minimum, median and maximum of COLUMN over all ranks that have a value in it. The
+ * values are those of the step that ends in MARK or, if MARK is ALL_STEPS, those of each rank as a
+ * whole. */
 struct summary summarise(const struct run *run, enum mark mark, enum column column)
 {
 	struct summary summary = {0, UNKNOWN, UNKNOWN, UNKNOWN, 0};
@@ -247,7 +235,7 @@ struct summary summarise(const struct run *run, enum mark mark, enum column colu
 	for (int rank = 0; rank < run->size; rank++) {
 		int64_t value;
 
-		if (mark == MARKS)
+		if (mark == ALL_STEPS)
 			value = column_value(run, rank, column);
 		else
 			value = step_value(run, rank, mark, step_length(run, rank, mark), column);
@@ -268,8 +256,8 @@ struct summary summarise(const struct run *run, enum mark mark, enum column colu
 	return summary;
 }
 
-/* Returns VALUE as the reports print it, in static storage: a number of FAULTS as it is, a time in
- * ms, and nothing if it is UNKNOWN. */
+/* Returns VALUE as the reports print it, in a static buffer: FAULTS as a whole number, and times in
+ * ms. Returns an empty string if VALUE is UNKNOWN. */
 const char *format_value(enum column column, int64_t value)
 {
 	static char text[32];

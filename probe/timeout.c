@@ -1,9 +1,9 @@
 /*
  * timeout.c - what a rank does when the timeout expires
  *
- * The handler of SIGALRM prints what this rank is doing, and exits. One rank per node and state
- * prints, so that a large job does not print millions of lines. Those that wait in a fence print
- * half a second later, so that the useful lines come first.
+ * The SIGALRM handler prints what this rank is doing, then exits. On each node, only one rank per
+ * state prints, so that a large job does not print millions of lines. Ranks that wait in a fence
+ * print half a second after the others, so that the more useful lines come first.
  *
  * On the clock: arm_timeout(), if there is a timeout, and note_state().
  */
@@ -52,13 +52,12 @@ static int first_on_node(enum state state)
 	       errno != EADDRINUSE;
 }
 
-/* Writes into TEXT what this process has done in the US since the note at FROM. */
+/* Writes into TEXT what this process has done since the reading at FROM, which was taken US
+ * microseconds ago. */
 static void describe_work(char *text, size_t size, enum mark from, int64_t us)
 {
-	struct work work = work_between(from, MARKS);
+	struct work work = work_between(from, TIMED_OUT);
 
-	if (work.cpu == UNKNOWN)
-		return;
 	if (work.cpu_wait == UNKNOWN)
 		snprintf(text, size, ": cpu %.1f s", (double)work.cpu / 1e6);
 	else
@@ -99,7 +98,7 @@ static void time_out(int number)
 	signal(SIGALRM, give_up);
 	alarm(2);
 	timed_out = 1;
-	note_work(MARKS);
+	note_work(TIMED_OUT);
 	if (state == IN_MPI_INIT && in_fence(&since, &from))
 		state = IN_FENCE;
 	us = MAX(now() - since, 0); /* the clock may have been set back */
@@ -115,7 +114,7 @@ static void time_out(int number)
 	snprintf(line, sizeof line, "ziaprobe: error: timeout of %d s: %s on %s has %s%s\n", limit,
 		 rank, system.nodename, text, work);
 	if (first_on_node(state) && write(STDERR_FILENO, line, strlen(line)) < 0)
-		_exit(124);
+		_exit(124); /* nobody can read it */
 	poll(NULL, 0, state == IN_FENCE ? 500 : 1000);
 	_exit(124);
 }

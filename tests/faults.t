@@ -1,7 +1,7 @@
 #!/bin/sh
-# Faults injected into real clusters: at the timeout one rank of each node and state prints what it
-# waits for, and the job ends. Whatever breaks, the status is not 0, there is no result unless it came before the fault,
-# and no process is left.
+# Faults injected into real clusters: when the timeout expires, one rank per node and state prints
+# what it is waiting for, and the job ends. Whatever breaks, the status is not 0, there is no result
+# unless it came before the fault, and no process is left.
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=3

@@ -52,9 +52,9 @@ int call(void) { return PMI_Barrier(); }
 END
 # A program that calls PMI_Barrier twice ('plugin FILE': in a plugin opened privately; 'thread': in
 # another thread; 'nothing': without any library), has 'two' threads in fences at once, or calls it
-# 'many' times. It prints what was returned, and for each fence how much was done since the last
-# one, when it was entered, and when it was left, by a clock that counts its readings; then how much
-# was done since.
+# 'many' times. It prints the return values. For each fence, it then prints how much was done since
+# the previous one, when the fence was entered and when it was left. Finally, it prints how much was
+# done after the last fence. The clock advances by 1 each time it is read.
 cat >main.c <<'END'
 #include "run.h"
 #include <dlfcn.h>
@@ -66,7 +66,7 @@ int PMI_Allgather(void *, void *, int);
 int PMI2_KVS_Fence(void);
 static int64_t t;
 int64_t now(void) { return ++t; }
-/* What has been done so far is the time. */
+/* In this test, the amount of work done so far is simply the time. */
 static int64_t noted[MARKS];
 void note_work(enum mark mark) { noted[mark] = t; }
 void store_work(struct record *record, enum mark mark, enum mark from, enum mark to)
@@ -216,7 +216,8 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	name=${sanitize:-plain}
 	is "$name, a library of the program's" "$(./linked)" '1 2: 1:1-2 2:3-4 997'
 	is "$name, in another thread" "$(./linked thread)" '1 2: 1:1-2 2:3-4 997'
-	ok "$name, two threads at once: two fences" matches "$(./linked two)" '^( -?[0-9]:[0-9]-[0-9]){2} [0-9]+$'
+	ok "$name, two threads at once: two fences" \
+		matches "$(./linked two)" '^( -?[0-9]:[0-9]-[0-9]){2} [0-9]+$'
 	is "$name, a library of a private plugin's" "$(./private plugin ./plugin.so)" \
 		'1 2: 1:1-2 2:3-4 997'
 	is "$name, one that it tail-calls" "$(./private plugin ./tail.so)" '1 2: 1:1-2 2:3-4 997'

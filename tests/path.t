@@ -1,14 +1,14 @@
 #!/bin/sh
 # The critical path: a delay at a known place, of a rank or a node that chance chooses, is its
-# largest step, there, and the outlier, and in no other cell of --ranks. The outlier says what the
-# process mostly did in the delay. In every run the figures of -v, --csv and --ranks agree to the
-# microsecond.
+# largest step, there, and the outlier, and in no other cell of --ranks. The outlier line shows what
+# the process mostly did during the delay. In every run, the figures of -v, --csv and --ranks agree
+# to the microsecond.
 #
 #	SEED=7 prove -v tests/path.t	the choices of the run that printed this seed
 #	ROUNDS=50 prove -v tests/path.t	instead, with each MPI, 50 launches of which chance chooses
 #					the place, the number of nodes, the clocks and what the
-#					process does in the delay, too
-#	ROUNDS=50 PLACES='exec init'	the same, of these places only
+#					process does during the delay
+#	ROUNDS=50 PLACES='exec init'	the same, at these places only
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 needs_faketime
@@ -37,12 +37,12 @@ on() {
 	echo "$1 on n$(($1 / 2 + 1))"
 }
 
-# has_schedstat: whether the kernel counts how long a process waits for a CPU
+# has_schedstat: succeeds if the kernel records how long a process waits for a CPU
 has_schedstat() {
 	grep -q '[1-9]' /proc/self/schedstat 2>/dev/null
 }
 
-# above STEP: how an outlier in STEP ends
+# above STEP: prints a pattern for the end of the outlier line if the outlier is in STEP
 above() {
 	case $1,$kind in
 	exec,sleep|init,sleep) set -- ', mostly blocked' ;;

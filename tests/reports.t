@@ -48,8 +48,8 @@ listing() {
 		"$(row daemon)$(row spawn)$(row exec)$(row init)$fence$(row wait)" \
 		"$(row exchange "$1")$(row mpi_init)$(row completed)$2" \
 		"$(row cpu)$(row cpu_wait)$(row blocked)\\|faults( +[0-9]+){3}  $rank" \
-		"\\|fences: $fences\\|libraries: [0-9]+ when main was entered, [0-9]+ when MPI_Init" \
-		" had returned" \
+		"\\|fences: $fences\\|libraries: [0-9]+ when main was entered, " \
+		'[0-9]+ when MPI_Init had returned' \
 		"\\|clock offset: $ms ms, n[1-4] against n[1-4], within [0-9]+\\.[0-9]{3} ms; .*" \
 		"\\|executable: $bytes bytes\\|MPI: $version.*"
 }
@@ -70,10 +70,10 @@ for mpi in openmpi mpich; do
 		mpirun='mpiexec.hydra -hosts n1,n2,n3,n4 -n 8 -ppn'
 		version='MPICH Version: *[0-9]'
 		fences=none fence='\|fence' fence_ms='' steps='' init=$(step init)
-		cold_places='exec' ;;	# without fences, the work in MPI_Init is not counted
+		cold_places='exec' ;;	# without fences, MPI_Init's work is not reported
 	esac
-	# A kernel that does not count how long a process waits for a CPU: $SCHEDSTAT stands for
-	# /proc/self/schedstat.
+	# Simulates a kernel that does not record how long a process waits for a CPU: the file
+	# $SCHEDSTAT is opened instead of /proc/self/schedstat.
 	cat >"$dir/schedstat.c" <<-'END'
 		#include <fcntl.h>
 		#include <stdarg.h>
@@ -99,8 +99,9 @@ for mpi in openmpi mpich; do
 		LD_PRELOAD="$dir/schedstat.so:\${LD_PRELOAD-}" exec "\$@"
 	END
 	chmod +x "$dir/hide"
-	# Rank $RANK reads 512 pages of the file "cold", each of them a fault if the file is not in
-	# memory, before main (PLACE=exec) or inside MPI_Init (PLACE=init).
+	# Rank $RANK reads 512 pages of the file "cold", either before main (PLACE=exec) or inside
+	# MPI_Init (PLACE=init). If the file is not in the page cache, each page causes a major
+	# fault.
 	cat >"$dir/cold.c" <<-'END'
 		#include <fcntl.h>
 		#include <mpi.h>
@@ -112,7 +113,9 @@ for mpi in openmpi mpich; do
 			const char *rank = getenv("SLURM_PROCID");
 			int file = open("cold", O_RDONLY), sum = 0;
 			volatile char *page;
-			if (strcmp(place, getenv("PLACE")) != 0 || strcmp(rank, getenv("RANK")) != 0)
+			if (strcmp(place, getenv("PLACE")) != 0)
+				return;
+			if (strcmp(rank, getenv("RANK")) != 0)
 				return;
 			page = mmap(NULL, 512 * 4096, PROT_READ, MAP_PRIVATE, file, 0);
 			madvise((void *)page, 512 * 4096, MADV_RANDOM);
@@ -159,13 +162,15 @@ for mpi in openmpi mpich; do
 
 	if [ "$(stat -f -c %T "$dir")" = tmpfs ]; then
 		cold_places=
-		skip "$mpi: cold pages" "the files in $dir are in memory; set TMPDIR to a disk"
+		skip "$mpi: cold pages" "$dir is in memory; set TMPDIR to a directory on a disk"
 	fi
 	for place in $cold_places; do
 		draw_number 8
 		echo $((drawn - 1)) >"$dir/cold-$place.rank"
-		expect "cold-$place" 0 "dd if=/dev/zero of=cold bs=4096 count=512 conv=fsync 2>/dev/null
-			dd if=cold iflag=nocache count=0 2>/dev/null
+		expect "cold-$place" 0 "exec 3>&2 2>/dev/null
+			dd if=/dev/zero of=cold bs=4096 count=512 conv=fsync
+			dd if=cold iflag=nocache count=0
+			exec 2>&3
 			export PLACE=$place RANK=$((drawn - 1))
 			../ziatest -v $files '$srun {} ../read_cold'" "$result"
 	done
@@ -191,24 +196,25 @@ for mpi in openmpi mpich; do
 		"$(listing '' '\|repeat')"
 
 	for file in hidden empty zeros; do
-		like "$mpi: the path where schedstat is $file" \
+		like "$mpi: the path if schedstat is $file" \
 			"$(sed -n '/^critical/,/^$/s/^exec/&/p' schedstat-$file/out)" \
 			"exec +[0-9.]+ +[0-9]+\\.[0-9]{3} {19}[ 0-9]{8}  $rank"
-		like "$mpi: the table where schedstat is $file" \
+		like "$mpi: the table if schedstat is $file" \
 			"$(sed -n '/^cpu/,/^faults/p' schedstat-$file/out)" \
 			"cpu( +[0-9.]+){3}  $rank\\|cpu_wait\\|blocked\\|faults( +[0-9]+){3}  $rank"
-		like "$mpi: the row where schedstat is $file" \
-			"$(sed 1d schedstat-$file/csv | cut -d , -f 16-19)" '[0-9]+\.[0-9]{3},,,[0-9]+'
-		like "$mpi: the ranks where schedstat is $file" \
+		like "$mpi: the row if schedstat is $file" \
+			"$(sed 1d schedstat-$file/csv | cut -d , -f 16-19)" \
+			'[0-9]+\.[0-9]{3},,,[0-9]+'
+		like "$mpi: the ranks if schedstat is $file" \
 			"$(sed 1d schedstat-$file/ranks | cut -d , -f 14-17)" \
 			'([0-9]+\.[0-9]{3},,,[0-9]+\|?){8}'
-		like "$mpi: no kind where schedstat is $file" \
+		like "$mpi: no kind if schedstat is $file" \
 			"$(sed -n 's/^outlier: //p' schedstat-$file/out)" 'none|.* above the median'
 	done
 
-	# Other ranks may have some faults too, if memory is short.
+	# If memory is short, other ranks may have some faults, too.
 	for place in $cold_places; do
-		is "$mpi: the rank with 512 faults in $place" \
+		is "$mpi: only the rank that reads cold pages in $place has 512 faults" \
 			"$(awk -F , 'NR > 1 && $17 >= 512 { print $1 }' "cold-$place/ranks")" \
 			"$(cat "cold-$place.rank")"
 	done

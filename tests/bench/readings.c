@@ -1,8 +1,7 @@
-/* What the readings of a launch with two fences cost a rank on the clock, in us: prints the median
- * of ROUNDS rounds of the notes of work, of the counts of libraries, and of both.
+/* Measures how long the readings take a rank, on the clock, in a launch with two fences. Prints the
+ * medians of ROUNDS rounds, in us: for note_work(), for count_libraries(), and for both together.
  *
- *	readings ROUNDS
- */
+ * * readings ROUNDS */
 #include "../../probe/run.h"
 
 #include <time.h>

@@ -35,20 +35,20 @@ function expect_cell(rank, column, applies) {
 	expect("rank " rank " has " column, cell[rank, column] != "", applies)
 }
 
-# A number of faults has no decimals.
+# The number of faults must be a whole number.
 function expect_number(what, text) {
 	if (text !~ /^[0-9]+$/)
 		print what ": " text ", not a whole number"
 }
 
-# What a process did adds up to EXPECTED us. If the kernel has no schedstat, only CPU is known.
+# CPU, CPU_WAIT and BLOCKED must add up to EXPECTED us. Without schedstat, only CPU is known.
 function expect_work(what, cpu, cpu_wait, blocked, expected) {
 	expect(what " has cpu_wait", cpu_wait != "", schedstat)
 	expect(what " has blocked", blocked != "", schedstat)
 	if (schedstat)
 		expect("cpu to blocked of " what, us(cpu) + us(cpu_wait) + us(blocked), expected)
 	else if (us(cpu) > expected)
-		print "cpu of " what ": " us(cpu) ", but the whole is " expected
+		print "cpu of " what ": " us(cpu) " exceeds the total, " expected
 }
 
 # Returns "MIN MEDIAN MAX RANK" of all ranks' values in COLUMN, of equals the first rank.
@@ -107,7 +107,7 @@ part == "critical" {
 	for (at = 3; word[at + 1] != "on"; at++)
 		;
 	rank_of[steps] = word[at]
-	works[steps] = at - 3 # cells: cpu to faults, or only these two, or none
+	works[steps] = at - 3 # the number of cells: cpu to faults, only cpu and faults, or none
 	if (at > 3) {
 		work[steps, "cpu"] = word[3]
 		work[steps, "cpu_wait"] = at > 5 ? word[4] : ""
@@ -182,8 +182,8 @@ END {
 	has_kind = schedstat && (outlier == "exec" || (outlier == "init" && fences))
 	expect("the outlier, " outlier ", has a kind", kind != "", has_kind)
 	if (kind != "" && kind !~ /^(on the CPU|waiting for a CPU|blocked)$/)
-		print "not a kind: " kind
-	if (outlier == "exec" && has_kind && !fences) { # what the ranks did is that of exec alone
+		print "unknown kind: " kind
+	if (outlier == "exec" && has_kind && !fences) { # the ranks' columns then cover exec alone
 		split("on the CPU,waiting for a CPU,blocked", kind_name, ",")
 		for (i = 1; i <= 3; i++) {
 			split(summary(work_name[i]), word, " ")

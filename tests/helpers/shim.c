@@ -5,9 +5,9 @@
  * (Start), in PMIx_Init (Pmix), in the first fence (Fence), when that one ends (Leave) or a later
  * one does (Leave2), in PMIx_Get after it (Later). Answer is a Send after a Recv. Where $MARKS is
  * set, a process that comes to CALL makes a file CALL.$RANK there.
- * The process carries out two COMMANDs itself, in the thread that came to CALL: "spin SECONDS"
- * computes until it has used that much CPU time, with the highest priority that it may have, and
- * "crowd SECONDS" mostly waits for a CPU, which children that compute share with it.
+ * The process runs two COMMANDs itself, in the thread that reached CALL. "spin SECONDS" computes
+ * until it has used that much CPU time, at the highest priority that it is allowed. "crowd SECONDS"
+ * mostly waits for a CPU, which it shares with child processes that compute.
  * With $HELPER set, SIGALRM comes to a helper thread, as an MPI library's may be. */
 #define _GNU_SOURCE
 
@@ -58,12 +58,12 @@ static void spin(double seconds)
 {
 	int priority = getpriority(PRIO_PROCESS, 0);
 
-	setpriority(PRIO_PROCESS, 0, -20); /* only root may */
+	setpriority(PRIO_PROCESS, 0, -20); /* has no effect unless run as root */
 	compute(CLOCK_THREAD_CPUTIME_ID, seconds);
 	setpriority(PRIO_PROCESS, 0, priority);
 }
 
-/* All crowds are on the same CPU, to leave the others to the rest of a test. */
+/* All crowds run on the same CPU, so that the others are free for the rest of the test. */
 static void crowd(double seconds)
 {
 	pid_t child[9];

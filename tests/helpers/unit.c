@@ -96,8 +96,9 @@ static const int64_t ms = 1000, s = 1000000, bound = 10;
 
 /* Makes up a RUN in which every step takes 10 ms: the parent is created 10 ms after the start, the
  * process at 20 ms, main is entered at 30 ms, two fences are entered at 40 and 60 ms and left at 50
- * and 70 ms, MPI_Init returns at 80 ms, the replies come at 90 ms. In its own steps, a process is on
- * a CPU for 4 ms, waits for one for 3 ms, and has as many faults as the step's index. */
+ * and 70 ms, MPI_Init returns at 80 ms, the replies come at 90 ms. In each of its own steps, a
+ * process spends 4 ms on a CPU and 3 ms waiting for one, and its number of faults is the step's
+ * index. */
 static void make_up(struct run *run)
 {
 	static struct record records[RANKS];
@@ -142,7 +143,7 @@ static void delay_one(struct run *run, int rank, int mark, int64_t late)
 	while (next <= mark)
 		next += 2;
 	if (mark >= INIT_RETURNED)
-		next = MARKS; /* nobody waits */
+		next = MARKS; /* no other rank waits for this mark */
 	delay(run, 0, 1, next, late);
 	for (int m = mark; m < next; m++)
 		if (run->records[rank].mark[m] != UNKNOWN)
@@ -190,7 +191,7 @@ static void is_path(struct run *run, const char *text, const char *name)
 		printf("#  got: %s\n# like: %s\n", got, text);
 }
 
-/* What RANK did in the last LENGTH us of its step that ends in MARK */
+/* Checks what RANK did in the last LENGTH us of its step that ends in MARK. */
 static void is_works(struct run *run, int rank, int mark, int64_t length, int64_t cpu,
 		     int64_t cpu_wait, int64_t blocked, int64_t faults)
 {
@@ -201,11 +202,12 @@ static void is_works(struct run *run, int rank, int mark, int64_t length, int64_
 	finish(run, &path);
 	for (int i = 0; i < 4; i++)
 		good &= step_value(run, rank, mark, length, CPU + i) == expected[i];
-	ok(good, "what a rank did");
+	ok(good, "what a rank did in a step");
 	printf("# mark %d, %lld us\n", mark, (long long)length);
 }
 
-/* The outlier ends in MARK of rank 4 and is mostly of KIND; as often as it is asked. */
+/* Checks that the outlier is rank 4's step that ends in MARK, and that its kind is KIND. Can be
+ * called repeatedly on the same RUN. */
 static void is_kind(struct run *run, int mark, enum column kind)
 {
 	struct outlier outlier;
@@ -240,8 +242,8 @@ static int64_t draw(int64_t less)
 }
 
 /* A random run: times of up to LARGEST us, where 1 makes all equal; clocks that are off; fences
- * that do not hold, overlap, or differ in number; marks that are unknown; works that are longer than
- * their steps, or not counted. */
+ * that do not hold, overlap, or differ in number; marks that are unknown; work that is longer than
+ * its step, or that is not counted. */
 static void make_up_any(struct run *run, int64_t largest)
 {
 	make_up(run);
@@ -276,8 +278,8 @@ static void make_up_any(struct run *run, int64_t largest)
 	}
 }
 
-/* Returns whether what RANK did in its step that ends in MARK adds up to the step, if all of it is
- * known; none of it may be negative. */
+/* Checks CPU, CPU_WAIT and BLOCKED of RANK's step that ends in MARK. Returns whether none of them
+ * is negative and, if all three are known, whether they add up to the length of the step. */
 static int works_add_up(const struct run *run, int rank, int mark)
 {
 	int64_t length = step_length(run, rank, mark), sum = 0;
@@ -432,7 +434,7 @@ static void late_rank_is_named(void)
 	free(run.responder);
 }
 
-/* Returns how long this thread was on a CPU, in us. */
+/* Returns how long this thread has been on a CPU, in us. */
 static int64_t cpu_time(void)
 {
 	struct timespec t;
@@ -450,6 +452,7 @@ static void *note_exit(void *unused)
 static void test_work(void)
 {
 	int64_t before = cpu_time(), begun, ended;
+	static struct record record;
 	pthread_t thread;
 	struct work work;
 
@@ -462,11 +465,15 @@ static void test_work(void)
 	pthread_join(thread, NULL);
 	work = work_between(MAIN_ENTERED, INIT_RETURNED);
 	ok(work.cpu >= ended - begun - 1 && work.cpu <= cpu_time() - before + 1,
-	   "the main thread's time on a CPU, noted by another thread");
-	ok(work_between(START, MAIN_ENTERED).cpu > 0, "nothing has been done at the start");
+	   "the main thread's time on a CPU, read by another thread");
+	ok(work_between(START, MAIN_ENTERED).cpu > 0, "work is counted from 0 at the start");
+	readings[FENCE_ENTERED] = (struct work){-1, -1, -2}; /* fences that overlap */
+	store_work(&record, FENCE_ENTERED, START, FENCE_ENTERED);
+	ok(record.cpu[1] == 0 && record.cpu_wait[1] == 0 && record.faults[1] == 0,
+	   "work is never negative");
 	ok(to_cell(UNKNOWN) == NOT_COUNTED && to_cell(-1) == 0 && to_cell(7) == 7 &&
 		   to_cell(5000 * s) == NOT_COUNTED - 1,
-	   "work that does not fit its cell is as much as does");
+	   "work that does not fit its cell is stored as the largest value that fits");
 }
 
 static void test_arguments(void)
@@ -683,8 +690,8 @@ static void test_paths(void)
 
 	make_up(&run);
 	is_path(&run, even, "nobody is late");
-	is_summary(summarise(&run, MARKS, INIT), 30 * ms, 30 * ms, 30 * ms, 0);
-	is_summary(summarise(&run, MARKS, WAIT), 0, 0, 0, 0);
+	is_summary(summarise(&run, ALL_STEPS, INIT), 30 * ms, 30 * ms, 30 * ms, 0);
+	is_summary(summarise(&run, ALL_STEPS, WAIT), 0, 0, 0, 0);
 
 	/* Each place, in rank 5, which responds, alone. */
 	make_up(&run);
@@ -725,7 +732,7 @@ static void test_paths(void)
 		"daemon 5 10, spawn 5 1010, exec 5 10, init 5 10, fence 0 10, init 0 10, "
 		"fence 0 10, init 0 10, exchange 0 10; spawn 5 1000 0",
 		"late to be created");
-	is_summary(summarise(&run, MARKS, SPAWN), 10 * ms, 10 * ms, 1010 * ms, 5);
+	is_summary(summarise(&run, ALL_STEPS, SPAWN), 10 * ms, 10 * ms, 1010 * ms, 5);
 
 	/* What is not known, and what the ticks distort. */
 	make_up(&run);
@@ -890,7 +897,7 @@ static void test_paths(void)
 	ok(run.records[4].mark[REPLY_RECEIVED] == 0 && run.records[4].mark[MAIN_ENTERED] == 0,
 	   "no mark lies before the start");
 
-	/* What a process did. */
+	/* What a process did in its steps. */
 	make_up(&run);
 	is_works(&run, 3, MAIN_ENTERED, 10 * ms, 4000, 3000, 3000, 0);
 	make_up(&run);
@@ -919,19 +926,20 @@ static void test_paths(void)
 	finish(&run, &path);
 	ok(column_value(&run, 3, CPU) == 4 * 4000 && column_value(&run, 3, BLOCKED) == 4 * 3000 &&
 		   column_value(&run, 3, FAULTS) == 0 + 1 + 2 + 9,
-	   "a rank's work is that of its four steps");
+	   "a rank's work is the sum of its four own steps");
 	make_up(&run);
 	forget_fences(&run, 6);
 	finish(&run, &path);
 	ok(column_value(&run, 3, CPU) == 4000 && column_value(&run, 6, FAULTS) == 0,
-	   "without fences it is that of exec alone");
+	   "without fences, a rank's work is that of exec alone");
 	make_up(&run);
 	run.records[6].mark[FENCE_LEFT + 2] = UNKNOWN;
 	finish(&run, &path);
 	ok(column_value(&run, 3, FAULTS) == 0 + 1 && column_value(&run, 6, CPU) == 2 * 4000,
-	   "work in a fence that does not count is not MPI_Init's own");
+	   "if a fence does not count, the work of the last init step is dropped");
 
-	/* The outlier's kind is what is furthest above its own median, not what is most. */
+	/* The outlier's kind is the one that is furthest above its own median, not the largest
+	 * one. */
 	for (int mark = MAIN_ENTERED; mark <= INIT_RETURNED; mark++) {
 		int i = work_index(mark);
 
