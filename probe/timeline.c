@@ -24,21 +24,24 @@ static int64_t mark_of(const struct run *run, int rank, enum mark mark)
 
 /* Turns the stamps of RANK into marks, and drops those of fences that do not count. The last init
  * step then begins earlier than this rank's last reading, so what the process did in it is dropped
- * as well. Without fences, it begins when the last rank enters main. */
+ * as well. So is what a process did in exec if it was there before the start. */
 static void draw_timeline(struct run *run, int rank)
 {
 	int64_t *mark = run->records[rank].mark;
+	uint32_t *cpu = run->records[rank].cpu;
 	int64_t start = run->start + clock_offset(run, rank); /* by RANK's clock */
 	int dropped = FENCE_ENTERED + 2 * run->fences; /* the first mark that does not count */
 
 	mark[START] = 0;
 	if (mark[PARENT_CREATED] < start - 2 * TICK)
 		mark[PARENT_CREATED] = UNKNOWN; /* it was not created for this run */
+	if (mark[CREATED] != UNKNOWN && mark[CREATED] < start - 2 * TICK)
+		cpu[work_index(MAIN_ENTERED)] = NOT_COUNTED;
 	/* UNKNOWN is less than any stamp, so it stays. */
 	mark[CREATED] = MIN(mark[CREATED], mark[MAIN_ENTERED]);
 	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
-	if (run->fences == 0 || (dropped < FENCES_END && mark[dropped] != UNKNOWN))
-		run->records[rank].cpu[work_index(INIT_RETURNED)] = NOT_COUNTED;
+	if (dropped < FENCES_END && mark[dropped] != UNKNOWN)
+		cpu[work_index(INIT_RETURNED)] = NOT_COUNTED;
 	for (int m = dropped; m < FENCES_END; m++)
 		mark[m] = UNKNOWN;
 	for (int m = PARENT_CREATED, before = START; m < MARKS; m++)
@@ -149,14 +152,15 @@ int64_t step_length(const struct run *run, int rank, enum mark mark)
 	return end == UNKNOWN ? UNKNOWN : end - find_beginning(run, rank, mark).at;
 }
 
-/* Returns whether the step that ends in MARK has a value in COLUMN. */
-static int counts(enum mark mark, enum column column)
+/* Returns whether steps that end in MARK have a value in COLUMN. Without fences, what a process did
+ * in MPI_Init is not known. */
+static int counts(const struct run *run, enum mark mark, enum column column)
 {
 	enum column step = step_column(mark);
 
 	if (column < CPU || column > FAULTS)
 		return column == step;
-	return step == EXEC || step == INIT;
+	return step == EXEC || (step == INIT && run->fences > 0);
 }
 
 /* Returns the value in COLUMN of the last LENGTH us of RANK's step that ends in MARK: LENGTH itself
@@ -169,7 +173,7 @@ int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t leng
 	int64_t cpu, cpu_wait;
 	int i;
 
-	if (!counts(mark, column) || length == UNKNOWN)
+	if (!counts(run, mark, column) || length == UNKNOWN)
 		return UNKNOWN;
 	if (column < CPU)
 		return length;
@@ -187,23 +191,24 @@ int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t leng
 	return column == CPU_WAIT ? cpu_wait : length - cpu - cpu_wait;
 }
 
-/* Returns the sum of RANK's steps in COLUMN or, if that is WAIT, of its waits; UNKNOWN if it has
- * none. */
+/* Returns the sum of RANK's steps in COLUMN or, if that is WAIT, of its waits. Returns UNKNOWN if
+ * there is none, or if one of them is not known. */
 static int64_t sum_steps(const struct run *run, int rank, enum column column)
 {
 	int64_t sum = UNKNOWN, before = 0;
 
 	for (int mark = PARENT_CREATED; mark < MARKS; mark++) {
-		int64_t end = mark_of(run, rank, mark), value = UNKNOWN;
+		int64_t end = mark_of(run, rank, mark), value;
 
-		if (end == UNKNOWN)
+		if (end == UNKNOWN || (column != WAIT && !counts(run, mark, column)))
 			continue;
 		if (column == WAIT)
 			value = find_beginning(run, rank, mark).at - before;
-		else if (counts(mark, column))
+		else
 			value = step_value(run, rank, mark, step_length(run, rank, mark), column);
-		if (value != UNKNOWN)
-			sum = MAX(sum, 0) + value;
+		if (value == UNKNOWN)
+			return UNKNOWN;
+		sum = MAX(sum, 0) + value;
 		before = end;
 	}
 	return sum;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 static int64_t job_start; /* a stamp */
+static int64_t deadline; /* when the timer expires, by the monotonic clock */
 static int limit; /* seconds after job_start */
 static atomic_int timed_out; /* the handler may run in another thread */
 
@@ -73,9 +74,11 @@ static void give_up(int number)
 	_exit(124);
 }
 
-/* Prints what this rank is doing, waits, and exits with status 124. The delay gives the other ranks
- * a second to print too, before the launcher sees a process fail and ends the job. Although POSIX
- * does not guarantee it, snprintf of numbers and strings takes no locks and allocates no memory. */
+/* Prints what this rank is doing, waits, and exits with status 124. A rank that was stopped and
+ * arrives a second late prints nothing, because the rank that printed for its node may have exited
+ * already. The delay gives the other ranks a second to print too, before the launcher sees a
+ * process fail and ends the job. Although POSIX does not guarantee it, snprintf of numbers and
+ * strings takes no locks and allocates no memory. */
 static void time_out(int number)
 {
 	static const char *const texts[] = {
@@ -93,6 +96,8 @@ static void time_out(int number)
 	int64_t since = doing.since, us;
 	char rank[24] = "a rank", text[100], work[100] = "", line[400];
 	struct utsname system;
+	ssize_t written = 0;
+	int64_t late = read_clock(CLOCK_MONOTONIC) - deadline;
 
 	(void)number;
 	signal(SIGALRM, give_up);
@@ -113,8 +118,10 @@ static void time_out(int number)
 	snprintf(text, sizeof text, texts[state], (long long)(us / 1000000), doing.rank);
 	snprintf(line, sizeof line, "ziaprobe: error: timeout of %d s: %s on %s has %s%s\n", limit,
 		 rank, system.nodename, text, work);
-	if (first_on_node(state) && write(STDERR_FILENO, line, strlen(line)) < 0)
-		_exit(124); /* nobody can read it */
+	/* If it cannot be written, others still need time to print. */
+	if (late < 1000000 && first_on_node(state))
+		written = write(STDERR_FILENO, line, strlen(line));
+	(void)written; /* if it cannot be written, others still need time to print */
 	poll(NULL, 0, state == IN_FENCE ? 500 : 1000);
 	_exit(124);
 }
@@ -134,6 +141,7 @@ void arm_timeout(int64_t start, int seconds)
 	world.rank = launched_rank();
 	if (left > 0)
 		timer.it_value = (struct timeval){left / 1000000, left % 1000000};
+	deadline = read_clock(CLOCK_MONOTONIC) + MAX(left, 0);
 	sigaction(SIGALRM, &action, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);

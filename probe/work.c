@@ -25,16 +25,19 @@ static int64_t read_cpu(void)
 static int64_t read_cpu_wait(void)
 {
 	static int file = -2; /* not opened yet; it is kept open because opening it takes 4 us */
-	char text[80] = "", *wait;
+	char text[80] = "", *end = text;
+	int64_t waited, times;
 
 	if (file == -2)
 		file = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
 	/* It holds three numbers: the time on a CPU as of the last tick, in ns; the time spent
 	 * waiting for a CPU, in ns; and how many times the thread was scheduled on a CPU. */
-	if (pread(file, text, sizeof text - 1, 0) <= 0 || !text[strspn(text, " 0\n")])
+	if (pread(file, text, sizeof text - 1, 0) <= 0)
 		return UNKNOWN;
-	strtoll(text, &wait, 10);
-	return strtoll(wait, NULL, 10) / 1000;
+	strtoll(text, &end, 10);
+	waited = strtoll(end, &end, 10);
+	times = strtoll(end, &end, 10);
+	return *end == '\n' && times > 0 ? waited / 1000 : UNKNOWN;
 }
 
 /* Reads what this process has done so far, and stores it as the reading at MARK. The timeout passes

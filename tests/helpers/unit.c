@@ -933,10 +933,23 @@ static void test_paths(void)
 	ok(column_value(&run, 3, CPU) == 4000 && column_value(&run, 6, FAULTS) == 0,
 	   "without fences, a rank's work is that of exec alone");
 	make_up(&run);
-	run.records[6].mark[FENCE_LEFT + 2] = UNKNOWN;
+	run.records[6].mark[FENCE_ENTERED + 2] = run.records[6].mark[FENCE_LEFT + 2] = UNKNOWN;
 	finish(&run, &path);
-	ok(column_value(&run, 3, FAULTS) == 0 + 1 && column_value(&run, 6, CPU) == 2 * 4000,
+	ok(column_value(&run, 3, FAULTS) == UNKNOWN && column_value(&run, 6, CPU) == 3 * 4000,
 	   "if a fence does not count, the work of the last init step is dropped");
+
+	make_up(&run);
+	run.records[3].cpu_wait[9] = NOT_COUNTED;
+	finish(&run, &path);
+	ok(column_value(&run, 3, CPU) == 4 * 4000 && column_value(&run, 3, CPU_WAIT) == UNKNOWN &&
+		   column_value(&run, 3, BLOCKED) == UNKNOWN,
+	   "a sum of which a part is not known is not known");
+	make_up(&run);
+	run.records[3].mark[CREATED] = s - 2 * TICK - 1;
+	run.records[4].mark[CREATED] = s - 2 * TICK;
+	finish(&run, &path);
+	ok(column_value(&run, 3, CPU) == UNKNOWN && column_value(&run, 4, CPU) == 4 * 4000,
+	   "what a process did before the start is not known");
 
 	/* The outlier's kind is the one that is furthest above its own median, not the largest
 	 * one. */
