@@ -1,118 +1,437 @@
 #!/bin/sh
-# run_ziatest.sh as a job of a real Slurm: what it leaves, whatever the settings, the nodes and the
-# launches are like, and which node it finds late
+# run_ziatest.sh as a job of a real Slurm: settings, checks, what stops it, how its launches and its
+# nodes fail, and what it leaves. All but a few cases have a stub in place of job/summarize.
 . "$(dirname "$0")/lib.sh"
 
-# Outside the cluster: built in a clone, changed; then this file again, on eight nodes.
+# Outside the cluster: built in a clone; then this file again in two boxes side by side, one of
+# which loses daemons.
 if [ -z "${JOB_TEST-}" ]; then
 	needs_cluster
-	for tool in gnuplot mpicc.openmpi git; do
+	for tool in mpicc.openmpi git python3; do
 		has $tool || skip_all "no $tool; tests/setup installs it"
 	done
-	mkdir "$tmp/a clone"
-	cp -r Makefile ziatest.c ziaprobe.c run_ziatest.sh probe job "$tmp/a clone"
-	cd "$tmp/a clone" || exit 1
-	git init -q
-	git add .
-	git -c user.name=test -c user.email=test@localhost commit -q -m test
-	echo '/* a change */' >>ziatest.c
-	make -s MPICC=mpicc.openmpi || exit 1
-	cp -r "$PWD" "$tmp/outside git"
-	rm -rf "$tmp/outside git/.git"
-	make -s -B -C "$tmp/outside git" MPICC=mpicc.openmpi PAD=4096 || exit 1
-	mpicc.openmpi -shared -fPIC -o "$tmp/shim.so" "$top/tests/helpers/shim.c"
-	printf '#!/bin/sh\n[ "$(hostname)" != n3 ] || sleep 3\n' >"$tmp/late"
-	chmod +x "$tmp/late"
-	cat >"$tmp/srun" <<-'END'
+	mkdir "$tmp/clone"
+	cp -r Makefile ziatest.c ziaprobe.c run_ziatest.sh probe job "$tmp/clone"
+	make -s -C "$tmp/clone" MPICC=mpicc.openmpi || exit 1
+	cp -r "$tmp/clone" "$tmp/small"
+	make -s -B -C "$tmp/small" MPICC=mpicc.openmpi PAD=4096 || exit 1
+	cat >"$tmp/small/job/summarize" <<-'END'
 		#!/bin/sh
-		# Refuses the inventory
-		case $* in
-		*--node) exit 1 ;;
-		esac
-		exec "$REAL_SRUN" "$@"
+		echo 'Ziatest: a stub of the summary'
+		eval "${AT_SUMMARY-}"
+		exit "${VERDICT:-0}"
 	END
-	chmod +x "$tmp/srun"
-	JOB_TEST=$tmp timeout 1500 "$top/tests/cluster" 8 sh "$top/tests/job.t"
-	exit
+	mpicc.openmpi -shared -fPIC -o "$tmp/shim.so" "$top/tests/helpers/shim.c"
+	JOB_TEST=$tmp BOX=daemons timeout 300 "$top/tests/cluster" 3 sh "$top/tests/job.t" \
+		>"$tmp/daemons" 2>&1 &
+	JOB_TEST=$tmp BOX=main timeout 600 "$top/tests/cluster" 8 sh "$top/tests/job.t"
+	status=$?
+	wait
+	exit $status
 fi
 
 cd "$JOB_TEST" || exit 1
-export TIMEOUT=60 SLURM_TOKEN=secret-word UCX_AUTH_TOKEN=secret-word UCX_TLS=tcp
-injected="--export=ALL,LD_PRELOAD=$JOB_TEST/shim.so"
-scontrol create partitionname=viz nodes=n5
-scontrol update partitionname=all nodes=n1,n2,n3,n4,n6,n7,n8
-scontrol update nodename=n6 state=drain reason=test
-
-# job CASE COMMAND: COMMAND, with variables before it, on the script in a copy of $clone. Leaves the
-# status in $status, what was printed in $log, the names left in $left, the verdicts in $verdicts.
-clone='a clone'
+export TIMEOUT=60
+salloc='salloc --quiet --no-kill --exclusive'
 sbatch='sbatch --quiet --wait --output=log'
-salloc='salloc --quiet --exclusive'
+injected="SRUN_OPTIONS=--export=ALL,LD_PRELOAD=$JOB_TEST/shim.so"
+
+# job CASE COMMAND ARGUMENT...: COMMAND, with variables before it, on the script with ARGUMENTs in a
+# copy of $clone
+clone=small
 job() {
 	cp -al "$clone" "$1"
-	(cd "$1" && eval "env $2 ./run_ziatest.sh" >>log 2>&1 </dev/null)
-	status=$?
+	launcher=$2
+	(
+		cd "$1" || exit 1
+		shift 2
+		eval "env $launcher ./run_ziatest.sh \"\$@\"" >>log 2>&1 </dev/null
+		echo $? >status
+	)
 	look "$1"
-	poll 20 nodes_are_free || diag "$(squeue)"
 }
 
+# Leaves the job's status in $status, what was printed in $log, the names left in $left, the last
+# line of each output in $ends.
 look() {	# CASE
+	status=$(cat "$1/status")
 	log=$(cat "$1/log")
-	left=$(cd "$1" && find . -name '*.tar.gz' -o -name INCOMPLETE | sed 's/-[0-9]\+/-ID/' |
-		sort | paste -s -d ' ' -)
-	verdicts=$(grep -hsE '^(PASS|FAIL|STATED|CHANGED|UNKNOWN) ' "$1"/ziatest-*/summary.txt)
+	left=$(cd "$1" && find . -name '*.gz' -o -name '*.part' -o -name INCOMPLETE |
+		sed 's/-[0-9]\+/-ID/' | sort | paste -s -d ' ' -)
+	ends=$(for output in "$1"/ziatest-*/output/*.txt; do
+		echo "$(basename "$output" .txt) $(tail -n 1 "$output")"
+	done 2>/dev/null)	# there may be none
 }
 
-# stops CASE COMMAND ERROR: the job stops before its first launch, and says why; --check says the
-# same, ends with the same status and leaves nothing
-cat >"$JOB_TEST/both" <<'END'
+# Two jobs that lose a daemon after their first launch, for the main box to look at
+if [ "$BOX" = daemons ]; then
+	sed -i 's/^SlurmdTimeout=.*/SlurmdTimeout=20/; s/^MessageTimeout=.*/MessageTimeout=8/' \
+		"$SLURM_CONF"
+	scontrol reconfigure
+	cat >stop <<-'END'
+		if [ ! -e stopped ]; then
+			touch stopped
+			kill -STOP $(cat "/run/cluster/$1.pid")
+		fi
+	END
+	SHIM="n3 Finalize sh $PWD/stop slurmd-n3" job slurmd "$salloc --nodes=3" \
+		NICS=1 RUNS=3 TIMEOUT=5 SWEEP='3 2' "$injected"
+	sed -i 's/^MessageTimeout=.*/MessageTimeout=100/' "$SLURM_CONF"	# for what asks it
+	begin=$(date +%s)
+	SHIM="0 Finalize sh $PWD/stop slurmctld" job slurmctld \
+		'sbatch --quiet --output=log --nodes=2' NICS=1 RUNS=2 SWEEP='2 1' "$injected"
+	poll 150 grep -q '^Hand in' slurmctld/log
+	echo $(($(date +%s) - begin)) >slurmctld/seconds
+	exit
+fi
+
+four=--nodelist=n1,n2,n3,n4
+good='./ziatest-virtual-ID.tar.gz 0'
+failed='./ziatest-virtual-ID-FAIL.tar.gz 1'
+launched='launch [0-9] of [0-9] on [0-9] nodes: status 0; Time test [^|]*'
+
+# Beside the others: a slurmstepd stops, so that its step stays
+# shellcheck disable=SC2016 # a shell reads it
+stop='n8 Init kill -STOP $(ps -o ppid= -p $PPID)'
+SHIM=$stop job stuck "$salloc --nodes=2 --nodelist=n7,n8" NICS=1 TIMEOUT=5 RUNS=2 "$injected" &
+
+# What stops it before it is a job, or where it may not write
+stops_here() {	# WHAT ERROR ARGUMENT...: an error, and nothing is left
+	what=$1 error=$2
+	shift 2
+	run sh -c 'cd here && exec $as_user ./run_ziatest.sh "$@"' sh "$@"
+	like "$what: an error" "$out/$err/$status" "/run_ziatest.sh: error: $error/1"
+	is "$what: nothing is left" "$(find here -newer newest -type f)" ''
+}
+cp -r small here
+touch newest
+export as_user=
+stops_here 'no job' 'this is not a Slurm job; .*' NICS=1
+stops_here 'no job, a check' 'this is not a Slurm job; .*' --check
+use='use a whole number from 1 to 999999'
+stops_here 'no number' "SWEEP='2 3a' is not valid; $use" SWEEP='2 3a'
+stops_here 'zero' "PPN='0' is not valid; $use" PPN=0
+stops_here 'a number that is too large' "NICS='1000000' is not valid; $use" NICS=1000000
+stops_here 'two numbers' "RUNS='1 2' is not valid; $use" "RUNS=1	2"
+stops_here 'an empty number' "TIMEOUT='' is not valid; $use" TIMEOUT=
+stops_here 'a pattern' "CORES_PER_RANK='\*' is not valid; $use" CORES_PER_RANK='*'
+SYSTEM_NODES=2a stops_here 'a bad value in the environment' "SYSTEM_NODES='2a' is not valid; $use"
+stops_here 'an unknown name' "unknown argument 'CHECK=1'; use --check, or .* CORES_PER_RANK .*" \
+	CHECK=1
+stops_here 'an unknown option' "unknown argument '--chek'; .*" NICS=1 --chek
+export SLURM_JOB_ID=77
+mkdir here/ziatest-unknown-77
+stops_here 'the directory is already there' '/.*/ziatest-unknown-77 is already there; move it away'
+rmdir here/ziatest-unknown-77
+as_user='setpriv --reuid=65534 --regid=65534 --clear-groups'
+stops_here 'a directory that is not writable' \
+	'cannot write in /.*/here; make the directory writable'
+as_user=
+strip here/ziaprobe
+touch newest
+stops_here 'a program that is not the one in build.txt' \
+	'the size of ziaprobe is not the one in build.txt; run make again'
+rm here/build.txt
+stops_here 'no build' 'there is no build in /.*/here; run make there'
+rm here/job/prepare.sh
+stops_here 'another directory' 'there is no Ziatest in /.*/here; submit the job in the directory .*'
+unset SLURM_JOB_ID
+
+# stops CASE COMMAND ERROR ARGUMENT...: the job stops before its first launch and says why; --check
+# says the same, and leaves nothing
+cat >both <<'END'
 #!/bin/sh
 "$@" --check
 echo "status $?; left: $(ls -d ziatest-* 2>/dev/null)"
-"$@"
+exec "$@"
 END
 chmod +x both
 stops() {
-	job "$1" "$2 $JOB_TEST/both"
-	error="(.*\|)?run_ziatest.sh: error: $3"
-	like "$1: the check and the job say why" "$log" \
-		"$error\|.*\|status 1; left: \|$error(\|.*)?"
-	is "$1: nothing to hand in" "$left $status" './ziatest-virtual-ID/INCOMPLETE 1'
-	is "$1: nothing was launched" "$(find "$1"/ziatest-*/output -type f)" ''
-	like "$1: the summary of what is left" "$("$top/job/summarize" "$1"/ziatest-*/)" \
-		'.*\|FAIL     valid runs: 0 of [0-9]+; This job did not come to its end.*'
+	name=$1 command=$2 error="(.*\|)?run_ziatest.sh: error: $3"
+	shift 3
+	job "$name" "$command $JOB_TEST/both" "$@"
+	like "$name: the check and the job say why" "$log" \
+		"$error\|(srun: .*\|)?status 1; left: \|$error(\|srun: .*)?"
+	is "$name: nothing to hand in" "$left $status" './ziatest-virtual-ID/INCOMPLETE 1'
+	is "$name: nothing was launched" "$(find "$name"/ziatest-*/output -type f)" ''
 }
+printf '#!/bin/sh\nsleep 5\nexec "$@"\n' >later
+printf '#!/bin/sh\nexec srun --ntasks=1 "$@"\n' >in-step
+mkdir refusing
+cat >refusing/srun <<'END'
+#!/bin/sh
+# Logs the calls, and refuses the inventory
+echo "srun $*" >>calls
+[ -n "${ALLOWED-}" ] || exit 1
+exec "$REAL_SRUN" "$@"
+END
+chmod +x later in-step refusing/srun
+calls="PATH=$PWD/refusing:$PATH REAL_SRUN=$(command -v srun)"
+stops above "$salloc --nodes=2" 'SWEEP asks for 3 nodes, but the job has 2; change one' \
+	NICS=1 SWEEP='2 3'
+stops no-interface "$salloc --nodes=1" 'no network interface was found [^|]*; set NICS or PPN'
+stops crowded "$salloc --nodes=1" 'PPN is 17, but a node [^|]* 16 CPUs; use --exclusive or [^|]*' \
+	PPN=17
+stops short "$salloc --nodes=1 --time=1 $PWD/later" \
+	"only [0-9]* s of the job's time are left, too few for a launch; use a longer --time" NICS=1
+stops refused "$salloc --nodes=1 env $calls" 'the srun of the inventory failed; try [^|]*' NICS=1
+job hetjob "$salloc --nodes=1 : --nodes=1" NICS=1
+like 'a heterogeneous job: it says why, and leaves nothing' "$log/$left $status" \
+	'run_ziatest.sh: error: this is a heterogeneous job; .*/ 1'
+for place in "step,$salloc --nodes=1" "array-step,$sbatch --nodes=1 --array=1"; do
+	job "${place%%,*}" "${place#*,} $PWD/in-step" NICS=1
+	like "${place%%,*}: it says why, and leaves nothing" "$log/$left $status" \
+		'(.*\|)?run_ziatest.sh: error: this is step 0 of a job; [^|]*(\|srun: .*)?/ 1'
+done
 
-nodes_are_free() {
-	[ -z "$(squeue --noheader --nodelist=n1,n2,n3,n4)" ]
+# Checks that find nothing wrong
+job check "SBATCH_EXPORT=NONE $sbatch --nodes=2 --time=60" --check NICS=1 TIMEOUT=90 \
+	SWEEP="$(printf '\t1\n2 1\n')" PLACEMENT=' --distribution=block	--exact'
+like 'a check: settings, launches, times' "$log" "RUNS=4\|SWEEP=2 1\|NICS=1\|PPN=1\|\
+CORES_PER_RANK=16\|TIMEOUT=90\|SYSTEM_NODES=8\|PLACEMENT=--distribution=block --exact\|\
+SRUN_OPTIONS=\|\|4 launches: ./ziatest -v -t 90 --csv ... --ranks ... 1 \"srun \
+--job-name=ziatest-[0-9-]* --distribution=block --exact --nodes=2 --ntasks=2 --cpus-per-task=16 \
+--ntasks-per-node \"\|4 launches: .* --nodes=1 --ntasks=1 --nodelist='n[0-9]' .*\|\
+8 launches and the archive take up to 1820 s; left: [0-9]+"
+is 'a check: nothing is left' "$(cd check && ls -d ziatest-* 2>/dev/null) $status" ' 0'
+job block "RUNS=9 TIMEOUT=77 PPN=8 ALLOWED=yes $calls $salloc --nodes=1 --time=10 \
+	sh -c 'sed -i s/^RUNS=.*/RUNS=7/ run_ziatest.sh; \"\$@\"' sh" --check PPN=2 CORES_PER_RANK=9
+like 'the block, the environment, arguments; too many cores, too little time: warnings' \
+	"$log/$status" "run_ziatest.sh: warning: PPN 2 x CORES_PER_RANK 9 is more than [^|]*\|\
+RUNS=7\|.*\|PPN=2\|.*\|TIMEOUT=77\|.*take up to 1539 s; left: [0-9]+\|\
+run_ziatest.sh: warning: that may be too long; [^|]*/0"
+like 'a check starts nothing but the inventory' "$(grep -v version block/calls)" \
+	'srun --job-name=ziatest-[^|]* --nodes=1 [^|]* --node'
+
+# A sweep with the real summary, in an environment that would spoil it
+clone=clone
+job sweep "SLURM_DISTRIBUTION=cyclic SLURM_LABELIO=1 SLURM_DEBUG= SLURM_MPI_TYPE=none \
+	SLURM_TOKEN=secret-word UCX_AUTH_TOKEN=secret-word UCX_TLS=tcp LC_ALL=de_DE.UTF-8 \
+	SQUEUE_STATES=PENDING \
+	SLURM_BCAST=$PWD/sweep/copy RUNS=9 $sbatch --nodes=4 $four" \
+	SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4 2' PPN=2 NICS=2 SYSTEM_NODES=4
+clone=small
+facts=$(cat sweep/ziatest-*/environment.txt)
+is 'a sweep: what is left' "$left $status" "$good"	# needs the new job/summarize
+like 'a sweep: line 4 of the summary' "$(sed -n 4p sweep/ziatest-*/summary.txt)" \
+	'UNVERIFIED: compute nodes, ranks per node'	# needs the new job/summarize
+is 'a sweep: what is in the archive' "$(tar -tzf sweep/ziatest-*.tar.gz |
+	sed 's/^ziatest-virtual-[0-9]*.//; /\/$\|^$/d' | sort | paste -s -d ' ' -)" \
+	"build.txt changes.diff environment.txt$(printf ' output/%s.txt' 2-1 2-2 4-1 4-2)\
+$(printf ' ranks-%s.csv' 2-1 2-2 4-1 4-2) ranks.svg results.csv scaling.svg summary.txt"
+like 'a sweep: the log has the settings, the launches, the summary' "$log" \
+	"RUNS=2\|SWEEP=4 2\|.*SRUN_OPTIONS=--mpi=pmix\|\|($launched\|){4}Ziatest: .*\|Hand in [^|]*"
+is 'a sweep: the outputs end in the status' "$ends" '2-1 status 0
+2-2 status 0
+4-1 status 0
+4-2 status 0'
+like 'a sweep: the first nodes' "$(grep -ho -e '--nodelist=[^ ]*' sweep/ziatest-*/output/*)" \
+	"--nodelist='n\[1-2]'\|--nodelist='n\[1-2]'"
+is 'a sweep: no secret is recorded' "$(grep -r secret-word sweep/ziatest-*/)" ''
+like 'a sweep: the facts' "$facts" "RUNS=2\|.*\|SRUN_OPTIONS=--mpi=pmix\|\|DATE=2[^|]*Z\|\
+SLURM_BCAST=/.*/copy\|.*\|SLURM_DISTRIBUTION=cyclic\|.*\|SLURM_LABELIO=1\|.*\|UCX_TLS=tcp\|\
+UNSET=SLURM_LABELIO SLURM_DEBUG SLURM_DISTRIBUTION\|SRUN=/.*/srun\|slurm-wlm [0-9.]*\|\
+NICS_FOUND=\|NICS_DOWN=\|.*\|PROBE=/.*/sweep/ziaprobe on [^|,]*, .*\|NODES_FOUND=8\|\
+NODES_UNUSED=[0-9] [^|]*\|.*The batch script:\|	#!/bin/sh\|.*\|\|\
+The programs, after the last launch:\|[0-9a-f]{64}  ziatest\|[0-9a-f]{64}  ziaprobe"
+
+# Launches that fail: the archive's name is the summary's verdict or, without one, theirs.
+job twice "VERDICT=0 $salloc --nodes=2" RUNS=4 NICS=1 SWEEP='2 1' SRUN_OPTIONS=--no-such-option
+failures='1 status 255
+X-2 status 255
+X-3 not launched: two launches of this size in a row failed
+X-4 not launched: two launches of this size in a row failed'
+is 'two failures in a row end a size' "$ends" \
+	"1-$(echo "$failures" | sed 's/X/1/')
+2-$(echo "$failures" | sed 's/X/2/')"
+is 'a PASS in spite of failures' "$left $status" "$good"
+like 'two failures in a row: the log' "$log" ".*\|launch 2 of 4 on 2 nodes: status 255; Try [^|]*\|\
+launch 3 of 4 on 2 nodes: not launched: two launches of this size in a row failed\|.*"
+job mpi "VERDICT=1 $salloc --nodes=2" RUNS=1 NICS=1 SRUN_OPTIONS=--mpi=none
+is 'the wrong --mpi, a FAIL' "$left $status" "$failed"
+like 'the wrong --mpi: the log' "$log" \
+	'.*\|launch 1 of 1 on 2 nodes: status [1-9][0-9]*; [^|]*(error|ERROR)[^|]*\|.*'
+mkdir python
+cat >python/python3 <<'END'
+#!/bin/sh
+exit "$STATUS"
+END
+chmod +x python/python3
+clone=clone
+job python-old "STATUS=1 PATH=$PWD/python:$PATH $salloc --nodes=1" RUNS=1 NICS=1
+is 'a python3 that is too old: what is left' "$left $status" "$good"
+like 'a python3 that is too old: the log' "$log" \
+	'.*\|run_ziatest.sh: warning: there is no summary, [^|]* needs python3 [^|]*\|Hand in .*'
+is 'a python3 that is too old: no summary' "$(cd python-old && ls -d ziatest-*/s* 2>/dev/null)" ''
+job no-python "STATUS=127 PATH=$PWD/python:$PATH $salloc --nodes=1" RUNS=1 NICS=1 \
+	SRUN_OPTIONS=--no-such-option
+is 'no python3, a launch that fails: what is left' "$left $status" "$failed"
+clone=small
+
+# Jobs that are ended from outside
+# shellcheck disable=SC2016,SC2089,SC2090 # a shell reads it
+ended='scancel "$SLURM_JOB_ID"; sleep 60'
+SHIM="0 Init $ended" job cancel "$sbatch --nodes=1" NICS=1 "$injected"
+is 'a job that is cancelled' "$left" ./ziatest-virtual-ID/INCOMPLETE
+SHIM="0 Init $ended" job revoked "$salloc --nodes=1" NICS=1 RUNS=1 "$injected"
+is 'an allocation that is cancelled' "$left" ./ziatest-virtual-ID/INCOMPLETE
+like 'an allocation that is cancelled: the log' "$log" \
+	'.*error: the job was ended from outside; submit it again(\|.*)?'
+job killed "AT_SUMMARY='$ended' $sbatch --nodes=1" NICS=1 RUNS=1
+is 'a job that is cancelled while it makes the summary' "$left" ./ziatest-virtual-ID/INCOMPLETE
+
+# Places and ways to start it
+odd='it'\''s "$HOME" `x`'
+job "$odd" "$salloc --nodes=2" RUNS=1 NICS=1
+is 'a directory with blanks, quotes and a $' "$left $status" "$good"
+echo 'LaunchParameters=use_interactive_step' >>"$SLURM_CONF"
+echo "InteractiveStepOptions=\"--interactive --preserve-env sh $PWD/by-salloc\"" >>"$SLURM_CONF"
+cat >by-salloc <<'END'
+echo "in step $SLURM_STEP_ID"
+exec ./run_ziatest.sh NICS=1 RUNS=1
+END
+scontrol reconfigure
+job interactive "sh -c '$salloc --nodes=2' sh"
+is "salloc's interactive step: what is left" "$left $status" "$good"
+like "salloc's interactive step: the log" "$log" "(.*\|)?in step 4294967290\|.*\|$launched\|.*"
+cat >by-hand <<'END'
+# Beside two steps of the user's; one has all CPUs of the job to itself until the first launch
+srun --overlap --ntasks=1 --nodes=1 --job-name=monitor sleep 600 &
+monitor=$!
+srun --exact --ntasks=2 --nodes=2 --cpus-per-task=16 --job-name=holder sleep 600 &
+tries=0
+until [ "$(squeue --steps --noheader --format=%j | grep -cxE 'monitor|holder')" -eq 2 ] ||
+	[ $((tries += 1)) -gt 300 ]; do
+	sleep 0.1
+done
+"$@" --check >/dev/null
+echo "a check beside a step that has all CPUs: status $?"
+scancel "$(squeue --steps --noheader --format='%i %j' | awk '$2 == "holder" { print $1 }')"
+SLURM_JOB_CPUS_PER_NODE='16,6(x3)' "$@"
+status=$?
+squeue --steps --noheader --format=%j | grep -x monitor
+kill $monitor	# not scancel: salloc can hang where its job is cancelled below it
+wait
+exit $status
+END
+job beside "SLURM_STEP_ID=7 $salloc --nodes=2 sh $PWD/by-hand" RUNS=2 PPN=2 SRUN_OPTIONS=--overlap
+is "beside the user's own steps: what is left" "$left $status" "$good"
+like "beside the user's own steps, nodes of 16 and 6 cores; a step of the user's survives" "$log" \
+	".*a check beside a step that has all CPUs: status 0\|.*CORES_PER_RANK=3\|.*\|$launched\|\
+$launched\|.*\|Hand in [^|]*\|monitor\|.*"
+job array "SLURM_EXPORT_ENV=NONE $sbatch --nodes=2 --array=1-2" RUNS=3 NICS=1
+is 'an array: what is left' "$left $status" "${good% *} $good"
+is 'an array: all launches of both tasks' "$(cat array/ziatest-*/output/* | grep -cx 'status 0')" 6
+
+# Time that runs short, a node that is lost
+# shellcheck disable=SC2016 # a shell reads it
+SHIM='0 Init scontrol update jobid=$SLURM_JOB_ID timelimit=1; sleep 4' job over \
+	"$salloc --nodes=1 --time=60" NICS=1 RUNS=2 "$injected"
+like 'the time runs short' "$ends" \
+	"1-1 status 0\|1-2 not launched: only [0-9]* s of the job's time are left"
+SHIM='0 Finalize scontrol update nodename=n4 state=down reason=test' job lost \
+	"$sbatch --nodes=4 $four" NICS=1 RUNS=2 SWEEP='4 3' "$injected"
+scontrol update nodename=n4 state=resume 2>/dev/null	# if it has not come back by itself
+like 'a node is set down: smaller sizes are launched on the others' "$ends" "3-1 status 0\|\
+3-2 status 0\|4-1 status [0-9]*\|4-2 not launched: the job has lost n4"
+like 'a node is set down: the log' "$log" ".*\|launch 2 of 2 on 4 nodes: not launched: the job has \
+lost n4\|$launched\|$launched\|.*"
+
+# A full disk: before the first launch, during it, after the last
+mkdir full
+# shellcheck disable=SC2029 # expands here
+ssh n1 "mount -t tmpfs -o size=2m tmpfs '$PWD/full' && cp -r '$PWD/small/.' '$PWD/full'"
+fill="dd if=/dev/zero of=$PWD/full/rest bs=4k 2>/dev/null"
+mkdir filling
+cat >filling/srun <<END
+#!/bin/sh
+# Fills the disk after the inventory
+"$(command -v srun)" "\$@" || exit
+case \$* in
+*--node) $fill ;;
+esac
+exit 0
+END
+chmod +x filling/srun
+full_disk() {	# PLACE FILE VARIABLE...: which FILE cannot be written
+	place=$1 file=$2
+	shift 2
+	mkdir "full-$place"
+	env "$@" sbatch --quiet --wait --nodes=1 --nodelist=n1 --chdir="$PWD/full" \
+		--output="$PWD/full-$place/log" small/run_ziatest.sh RUNS=2 NICS=1 "$injected"
+	is "a full disk, $place: the status" $? 1
+	# shellcheck disable=SC2029 # expands here
+	is "a full disk, $place: what is left" "$(ssh n1 "cd '$PWD/full' && ls -d *.gz *.part \
+		ziatest-*/INCOMPLETE; rm -rf rest ziatest-*" 2>/dev/null | sed 's/[0-9]\+/ID/')" \
+		ziatest-virtual-ID/INCOMPLETE
+	log=$(cat "full-$place/log")
+	like "a full disk, $place: the log" "$log" "(.*\|)?run_ziatest.sh: error: \
+cannot write /.*/full/ziatest-virtual-[0-9]*$file; if the disk is full, make room [^|]*"
 }
+full_disk 'before the first launch' /environment.txt PATH="$PWD/filling:$PATH"
+full_disk 'during a launch' /output/1-[12].txt SHIM="0 Init $fill"
+full_disk 'after the last launch' '(-FAIL)?.tar.gz' AT_SUMMARY="$fill"
 
-good='./ziatest-virtual-ID.tar.gz 0'
-failed='./ziatest-virtual-ID-FAIL.tar.gz 1'
-launched='(run [0-9]/[0-9] on [0-9] nodes: status 0; Time test [^|]*\|)'
-agree='evidence: the files agree with each other'
-rest="PASS     valid runs: [^|]*\|PASS     $agree\|PASS     executable: [^|]*"
-source='CHANGED  source: differs from commit [0-9a-f]+, see changes\.diff: ziatest\.c\|'
-source="$source(PASS    |UNKNOWN ) clocks: [^|]*"
-by_hand='\(set by hand; found: none\)'
-
-# Beside the others: on a node a slurmstepd that stops, so that the step stays
-stop='n8 Init kill -STOP $(ps -o ppid= -p $PPID)'
-(
-	job stuck "SHIM='$stop' SRUN_OPTIONS=$injected TIMEOUT=5 RUNS=2 PPN=1 \
-		$sbatch --nodes=2 --nodelist=n7,n8"
-	echo "$status" >stuck/status
-) &
+# Network interfaces. Five InfiniBand devices: one down, one virtual, one a bond
+nics() {	# WHAT FOUND-AND-DOWN: what the inventory counts on n1
+	# shellcheck disable=SC2029 # expands here
+	is "$1" "$(ssh n1 "'$PWD/small/job/inventory' --node" | sed -n 's/^NICS_//p' |
+		paste -s -d ' ' -)" "$2"
+	ssh n1 umount /sys/class
+}
+ssh n1 'mount -t tmpfs tmpfs /sys/class
+	mkdir /sys/class/infiniband
+	cd /sys/class/infiniband
+	for card in mlx5_0 mlx5_1 mlx5_2 mlx5_3 mlx5_bond_0; do
+		mkdir -p $card/device $card/ports/1
+		echo 4: ACTIVE >$card/ports/1/state
+		echo 400 Gb/sec >$card/ports/1/rate
+	done
+	echo 1: DOWN >mlx5_2/ports/1/state
+	mkdir mlx5_3/device/physfn'
+nics 'InfiniBand: one is down, one virtual, one a bond' 'FOUND=2 DOWN=1'
+# A slow RoCE card for storage; fast ones, one with two ports, one of another driver that is down;
+# an InfiniBand port that is down and whose IPoIB device is up
+ssh n1 'mount -t tmpfs tmpfs /sys/class
+	mkdir -p /sys/class/infiniband /sys/class/net /sys/class/drivers/cxi /sys/class/drivers/mlx5
+	functions=/sys/class/pci0000:00
+	cd /sys/class
+	while IFS=, read -r name function rate state driver; do
+		mkdir -p $name/ports/1 $functions/0000:0$function:00.0
+		ln -s $functions/0000:0$function:00.0 $name/device
+		ln -sfn /sys/class/drivers/$driver $functions/0000:0$function:00.0/driver
+		case $name in
+		net*)
+			rmdir $name/ports/1 $name/ports
+			echo $rate >$name/speed
+			echo $state >$name/operstate ;;
+		*)
+			echo $rate >$name/ports/1/rate
+			echo $state >$name/ports/1/state ;;
+		esac
+	done <<-END
+		infiniband/mlx5_0,0,25 Gb/sec (1X EDR),4: ACTIVE,mlx5
+		net/eth0,0,25000,up,mlx5
+		net/hsn0,1,200000,up,cxi
+		net/hsn1,2,200000,up,cxi
+		net/hsn2,3,200000,up,cxi
+		net/hsn3,4,200000,up,cxi
+		net/hsn3b,4,200000,up,cxi
+		net/hsn4,5,200000,down,cxi
+		net/eth1,6,-1,up,mlx5
+		infiniband/mlx5_1,7,400 Gb/sec (4X NDR),1: DOWN,mlx5
+		net/ib1,7,400000,up,mlx5
+	END'
+nics 'a slow RoCE card, four fast functions, one down, an IPoIB device' 'FOUND=4 DOWN=1'
 
 # Which nodes are named after a timeout, from outputs made here
-eval "$(sed -n '/^\(first\|silent\)_nodes() {/,/^}/p' "$top/run_ziatest.sh")"
-export SLURM_JOB_NODELIST='n[1-200]'
-names() {	# NODES LINE...: what silent_nodes prints for an output of the LINEs
+names() {	# NODES LINE...: what job/silent prints for an output of the LINEs
 	of=$1
 	shift
 	printf '%s\n' "$@" >names
-	silent_nodes "$of" names
+	seq -f "n%g$domain" "$of" | "$top/job/silent" names
 }
+domain=
 on='ziaprobe: error: timeout of 5 s: rank 4 on'
 spent='has spent 4 s in MPI_Init: cpu 0.1 s, cpu_wait 0.0 s, blocked 3.9 s'
 starting='ziaprobe: error: timeout of 5 s: a rank on'
@@ -128,243 +447,17 @@ is 'no response: no name is a node of the launch' "$(names 2 "$on n3 $spent" "$o
 is 'no response: no timeout' "$(names 2 'srun: error: n1: task 0: Exited with exit code 1')" ''
 is 'no response: a time' "$(names 2 "$on n1 $spent" \
 	'Time test was completed in   601.52 millisecs')" ''
-SLURM_JOB_NODELIST=n1.example.org,n2.example.org
+domain=.example.org
 is 'no response: node names with dots' "$(names 2 "$on n2 $spent")" \
 	'no response from: n1.example.org'
-unset SLURM_JOB_NODELIST
-
-# A sweep, with an environment that would spoil it
-job sweep "SLURM_DISTRIBUTION=cyclic SLURM_LABELIO=1 SLURM_MPI_TYPE=none LC_ALL=de_DE.UTF-8 \
-	SLURM_BCAST=$PWD/sweep/copy SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4' PPN=2 NICS=2 \
-	COMPUTE_NODES=4 $sbatch --nodes=4"
-is 'a sweep: the archive and the status' "$left $status" "$good"
-like 'a sweep: the log has the settings, the runs, the summary' "$log" \
-	"RUNS=2\|SWEEP=4 2\|.*SRUN_OPTIONS=--mpi=pmix\|\|$launched{4}Ziatest: .*\|Hand in [^|]*"
-like 'a sweep: the verdicts' "$verdicts" \
-	"STATED   compute nodes: 4 of 4, 100.0 %; the rule is 99 % \(set by hand; found: 8\)\|\
-STATED   ranks per node: 2, with 2 network interfaces $by_hand\|$rest\|$source"
-is 'a sweep: what is in the archive' "$(tar -tzf sweep/ziatest-*.tar.gz |
-	sed 's/^ziatest-virtual-[0-9]*.//; /\/$\|^$/d' | sort | paste -s -d ' ' -)" \
-	"build.txt changes.diff environment.txt$(printf ' output/%s.txt' 2-1 2-2 4-1 4-2)\
-$(printf ' ranks-%s.csv' 2-1 2-2 4-1 4-2) ranks.svg results.csv scaling.svg summary.txt"
-like 'a sweep: on the first nodes' "$(grep -ho -e '--nodelist=[^ ]*' sweep/ziatest-*/output/*)" \
-	"--nodelist='n\[1-2]'\|--nodelist='n\[1-2]'"
-is 'a sweep: no secret is shown' "$(grep -r secret-word sweep/ziatest-*/)" ''
-is 'a sweep: what changes a launch is shown' "$(grep -E '^(UCX_TLS|SLURM_BCAST|SRUN)=' \
-	sweep/ziatest-*/environment.txt)" "SLURM_BCAST=$PWD/sweep/copy
-UCX_TLS=tcp
-SRUN=$(command -v srun)"
-like 'a sweep: where the executable lay' "$(grep ^PROBE sweep/ziatest-*/environment.txt)" \
-	'PROBE=/.*/sweep/ziaprobe on [0-9]*[a-z][a-z0-9.]*, .*'
-
-# Rules broken, launches that fail
-job few "RUNS=1 NICS=3 PPN=2 $salloc --nodes=4"
-is 'too few nodes and ranks: the archive and the status' "$left $status" "$failed"
-like 'too few nodes and ranks: the verdicts' "$verdicts" \
-	"FAIL     compute nodes: 4 of 8, 50.0 %; the rule is 99 %; the others: [^|]*\|\
-FAIL     ranks per node: 2, with 3 network interfaces $by_hand\|$rest\|$source"
-others=$(sed -n 's/^NODES_ELSEWHERE=//p' few/ziatest-*/environment.txt)
-for place in '1 in partition viz' '1 drained'; do
-	ok "too few nodes: $place" matches "$others" "(^|, )$place(,|\$)"
-done
-job none "RUNS=2 NICS=1 SRUN_OPTIONS=--no-such-option $salloc --nodes=1"
-is 'no run that succeeds: the archive and the status' "$left $status" "$failed"
-like 'no run that succeeds: the log' "$log" ".*\|(run ./2 on 1 nodes: status 255; [^|]*\|){2}\
-Ziatest: [^|]*\|Time: none, no run on 1 nodes is valid\|.*\|FAIL     valid runs: 0 of 2\|\
-PASS     $agree\|.*\|\|Problems\|.*"
-job misplaced "RUNS=1 PPN=2 PLACEMENT=--distribution=cyclic $salloc --nodes=2"
-is 'a launch that is misplaced: the archive and the status' "$left $status" "$failed"
-like 'a launch that is misplaced: the log' "$log" ".*\|run 1/1 on 2 nodes: status 1; ziaprobe: \
-error: wrong placement: ranks 0 and 1 [^|]*\|Ziatest: .*\|FAIL     valid runs: 0 of 1\|\
-PASS     $agree\|.*"
-is 'a launch that is misplaced: neither a result nor a row' "$(
-	find misplaced/ziatest-*/ -name '*.csv'; grep ^Time misplaced/ziatest-*/output/*)" ''
-job wrong "SWEEP='2 3a' $sbatch --nodes=1"
-like 'a setting that is no number' "$log/$left $status" \
-	"run_ziatest.sh: error: '3a': RUNS SWEEP .* are 1 to 999999/ 1"
-# shellcheck disable=SC2089,SC2090 # a shell reads it
-export SHIM="0 Init touch '$PWD/begun'; sleep 600"
-(poll 60 test -e begun; scancel --name=ziatest --nodelist=n1) &
-job cancel "NICS=1 SRUN_OPTIONS=$injected $sbatch --nodes=1 --nodelist=n1"
-is 'a job that is cancelled' "$left" ./ziatest-virtual-ID/INCOMPLETE
-
-# Systems that lack something
-hidden=$(which gnuplot sinfo git | paste -s -d ' ' -)
-# shellcheck disable=SC2086 # several
-ssh n1 "for tool in" $hidden "; do mount --bind /dev/null \$tool; done"
-job plain "RUNS=1 NICS=1 $sbatch --nodes=1 --nodelist=n1"
-# shellcheck disable=SC2086
-ssh n1 umount $hidden
-is 'no sinfo, git, gnuplot: the archive and the status' "$left $status" "$good"
-like 'no sinfo, git, gnuplot: the verdicts' "$verdicts" \
-	"UNKNOWN  compute nodes: 1; set COMPUTE_NODES [^|]*\|\
-STATED   ranks per node: 1, with 1 network interface $by_hand\|$rest\|$source"
-like 'no sinfo, git, gnuplot: the log' "$log" '.*\|summarize: no gnuplot here, so no pictures\|.*'
-mkdir bin
-printf '#!/bin/sh\nexit 127\n' >bin/python3
-chmod +x bin/python3
-job no-python "PATH=$PWD/bin:$PATH RUNS=1 NICS=1 $salloc --nodes=1"
-is 'no python3: the archive and the status' "$left $status" "$good"
-like 'no python3: the log' "$log" ".*\|run_ziatest.sh: no python3 .*, so no summary\|Hand in .*"
-job no-python-failed "PATH=$PWD/bin:$PATH RUNS=1 NICS=1 SRUN_OPTIONS=--no-such-option \
-	$salloc --nodes=1"
-is 'no python3, a run that fails: the archive and the status' "$left $status" "$failed"
-mkdir killer
-cat >killer/python3 <<'END'
-#!/bin/sh
-case $1 in
--c) exit 0 ;;
-esac
-scancel "$SLURM_JOB_ID"
-sleep 60
-END
-chmod +x killer/python3
-job killed "PATH=$PWD/killer:$PATH RUNS=1 NICS=1 $sbatch --nodes=1"
-is 'a job that is cancelled while it makes the summary' "$left" ./ziatest-virtual-ID/INCOMPLETE
-ssh n1 'mount -t tmpfs tmpfs /sys/class
-	mkdir /sys/class/infiniband
-	cd /sys/class/infiniband
-	for card in mlx5_0 mlx5_1 mlx5_2 mlx5_3 mlx5_bond_0; do
-		mkdir -p $card/device $card/ports/1
-		echo 4: ACTIVE >$card/ports/1/state
-		echo 400 Gb/sec >$card/ports/1/rate
-	done
-	echo 1: DOWN >mlx5_2/ports/1/state
-	mkdir mlx5_3/device/physfn'
-job nics "RUNS=1 COMPUTE_NODES=1 $sbatch --nodes=1 --nodelist=n1"
-ssh n1 umount /sys/class
-like 'five InfiniBand devices, one down, one virtual, one a bond' "$verdicts" \
-	"STATED   comp[^|]*\|PASS     ranks per node: 2, with 2 network interfaces\|$rest\|$source"
-# A slow card for storage, with its own network device; fast ones, one with two ports
-ssh n1 'mount -t tmpfs tmpfs /sys/class
-	mkdir -p /sys/class/infiniband/mlx5_0/ports/1 /sys/class/net
-	functions=/sys/class/pci0000:00
-	echo 4: ACTIVE >/sys/class/infiniband/mlx5_0/ports/1/state
-	echo "25 Gb/sec (1X EDR)" >/sys/class/infiniband/mlx5_0/ports/1/rate
-	cd /sys/class/net
-	for device in eth0,0,25000,up hsn0,1,200000,up hsn1,2,200000,up hsn2,3,200000,up \
-		hsn3,4,200000,up hsn3b,4,200000,up hsn4,5,200000,down eth1,6,-1,up; do
-		IFS=, read -r name function speed state <<-END
-			$device
-		END
-		mkdir $name
-		mkdir -p $functions/0000:0$function:00.0
-		ln -s $functions/0000:0$function:00.0 $name/device
-		echo $speed >$name/speed
-		echo $state >$name/operstate
-	done
-	ln -s $functions/0000:00:00.0 /sys/class/infiniband/mlx5_0/device'
-job fast "RUNS=1 COMPUTE_NODES=1 $sbatch --nodes=1 --nodelist=n1"
-ssh n1 umount /sys/class
-like 'a slow RoCE card, four fast devices, one down, one of unknown rate' "$verdicts" \
-	"STATED   comp[^|]*\|PASS     ranks per node: 4, with 4 network interfaces\|$rest\|$source"
-# By hand in salloc, beside a step of the user's
-mkdir by-hand
-cat >by-hand.sh <<'END'
-srun --overlap --ntasks=1 --nodes=1 --job-name=monitor sleep 600 &
-tries=0
-until squeue --steps --noheader --format=%j | grep -qx monitor || [ $((tries += 1)) -gt 300 ]; do
-	sleep 0.2
-done
-SLURM_JOB_CPUS_PER_NODE='16,6(x3)' "$@"
-status=$?
-squeue --steps --noheader --format=%j | grep -x monitor
-kill $!	# not scancel: salloc can hang where its job is cancelled below it
-wait
-exit $status
-END
-job salloc "RUNS=2 PPN=2 SRUN_OPTIONS=--overlap COMPUTE_NODES=2 SLURM_STEP_ID=7 salloc --quiet \
-	--exclusive --nodes=2 sh ../by-hand.sh"
-is 'salloc: the archive' "$left" "${good% *}"
-like 'salloc, nodes of 16 and 6 cores: and a step of the user survives' "$log" \
-	".*\|STRIDE=3\|.*\|$launched{2}.*\|Hand in [^|]*\|monitor.*"
-like 'salloc: the verdicts' "$verdicts" ".*\|PASS     $agree\|.*"
-job clean "$sbatch --nodes=2 --export=NONE --array=1-2"
-is 'an array, sbatch --export=NONE: both tasks stop without a number of processes' "$left" \
-	'./ziatest-virtual-ID/INCOMPLETE ./ziatest-virtual-ID/INCOMPLETE'
-job array "RUNS=3 NICS=1 COMPUTE_NODES=2 $sbatch --nodes=2 --array=1-2"
-is 'an array: two archives' "$left $status" "${good% *} $good"
-is 'an array: all runs of both tasks' "$(cat array/ziatest-*/output/* | grep -cx 'status 0')" 6
-job environment "RUNS=1 NICS=1 SLURM_EXPORT_ENV=NONE SRUN_EXPORT_ENV=NONE $sbatch --nodes=2"
-like 'the processes have the environment of the job' \
-	"$(cut -d , -f 6 environment/ziatest-*/results.csv)" 'corrected_ms\|[0-9.]+'
-
-# What would cost the whole machine its time, before it does
-job check "NICS=1 CHECK=1 SWEEP='1 2' $sbatch --nodes=2 --time=60"
-is 'a check leaves nothing' "$(ls -d check/ziatest-* 2>/dev/null)$left $status" ' 0'
-like 'a check shows settings, launches and times' "$log" "RUNS=4\|SWEEP=2 1\|.*\|\|4 times: \
-./ziatest ... 1 \"srun --job-name=ziatest-[0-9-]* .* --nodes=2 [^|]*\"\|4 times: .* --nodes=1 [^|]*\
-\|8 launches need at most 1280 s; left: [0-9]+"
-job crowded "CHECK=1 PPN=17 STRIDE=1 SWEEP='$(printf '\t1\n1 ')' $salloc --nodes=1"
-like 'a check of too many processes for a node: a warning' "$log/$status" \
-	'.*warning: 17 processes x 1 cores a node, the job has 16 CPUs: .*\|SWEEP=1\|.*/0'
-run sh -c 'cd check && ./run_ziatest.sh --check'
-like 'a check outside a job' "$err/$status" 'run_ziatest.sh: error: not inside a Slurm job.*/1'
-run sh -c 'cd check && ./run_ziatest.sh --chek'
-like 'an option that does not exist' "$err/$status" 'run_ziatest.sh: error: usage: .*/1'
-stops above "NICS=1 SWEEP='2 3' $salloc --nodes=2" 'SWEEP has 3 nodes, the job 2: [^|]*'
-stops no-interface "$salloc --nodes=1" 'no network interface was found [^|]*: set NICS or PPN'
-stops short "NICS=1 $salloc --nodes=1 --time=1" '[0-9]* s left, too few for a launch; [^|]*'
-stops step "NICS=1 $salloc --nodes=1 srun --ntasks=1" \
-	'inside step 0: start it with sbatch or in salloc, [^|]*'
-stops hetjob "NICS=1 $salloc --nodes=1 : --nodes=1" 'a heterogeneous job: [^|]*'
-stops refused "NICS=1 $salloc --nodes=1 env REAL_SRUN=$(command -v srun) PATH=$JOB_TEST:$PATH" \
-	'srun for the inventory failed: [^|]*'
-clone=relinked
-cp -r 'outside git' relinked
-strip relinked/ziaprobe
-stops stripped "NICS=1 $salloc --nodes=1" \
-	'ziaprobe has [0-9]* bytes, not those in build.txt: run make again'
-clone='a clone'
-# shellcheck disable=SC2016,SC2090 # a shell reads it
-export SHIM='0 Init scontrol update jobid=$SLURM_JOB_ID timelimit=1'
-job over "NICS=1 SRUN_OPTIONS=$injected $salloc --nodes=1 --time=60"
-is 'a job whose time runs short: the archive and the status' "$left $status" "$failed"
-like 'a job whose time runs short: the verdicts' "$verdicts" ".*\|FAIL     valid runs: 1 of 4; \
-no more launches: only [0-9]* s of the job's time are left\|PASS     $agree\|.*"
-mkdir full
-# shellcheck disable=SC2029 # here
-ssh n1 "cd '$PWD' && mount -t tmpfs -o size=2m tmpfs full && cp -r 'outside git'/. full &&
-	dd if=/dev/zero of=full/rest bs=4k status=none; truncate --size=-40k full/rest"
-job whole "RUNS=1 NICS=1 $sbatch --nodes=1 --nodelist=n1 --chdir='$PWD/full' \
-	--output='$PWD/whole/log'"
-# shellcheck disable=SC2029 # here
-is 'a full disk: INCOMPLETE and no archive' \
-	"$(ssh n1 "cd '$PWD/full'; ls ziatest-*/INCOMPLETE *.gz" 2>/dev/null |
-		sed 's/[0-9]\+/ID/') $status" 'ziatest-virtual-ID/INCOMPLETE 1'
-like 'a full disk: the log' "$(cat whole/log)" '.*error: cannot write .*: is the disk full\?.*'
-# shellcheck disable=SC2029 # here
-ssh n1 umount "$PWD/full"
-clone='outside git'
-job outside "RUNS=1 NICS=1 $salloc --nodes=1"
-like 'built outside git, without a pad' "$verdicts" ".*PASS     $agree\|\
-FAIL     executable: [0-9]* bytes; [^|]*\|UNKNOWN  source: built outside git\|.*"
-clone='a clone'
-
-# One node is late.
-late() {	# CASE WHAT COLUMN: n3 alone has more than a second of the three in that column
-	is "late in $2" "$(sed '1,/^node /d' "$1"/ziatest-*/summary.txt | awk '
-		NR == 1 {
-			printf "%s", $1
-			for (i = 2; i <= 5; i++)
-				if ($i > 1000)
-					printf " %d", i
-		}')" "n3 $3"
-}
-job exec "RUNS=2 PPN=2 SRUN_OPTIONS=--task-prolog=$JOB_TEST/late $salloc --nodes=4"
-late exec exec 3
-job init "SHIM='n3 Pmix sleep 3' SRUN_OPTIONS=$injected RUNS=2 PPN=2 $salloc --nodes=4"
-late init MPI_Init 4
-job send "SHIM='n3 Send sleep 3' SRUN_OPTIONS=$injected RUNS=2 PPN=2 $salloc --nodes=4"
-late send 'the exchange' 5
 
 # A node that never reaches main cannot report the timeout; one that hangs in MPI_Init does. If
 # Slurm's SIGTERM ends the sleep first, the shell kills the process, which would go on to main.
 hangs() {	# CASE CALL SWEEP: in CALL, a random one of the job's first SWEEP nodes
 	draw_number "$3"
-	job "$1" "SHIM='n$drawn $2 trap : TERM; sleep 600; kill -KILL \$PPID' TIMEOUT=10 RUNS=1 \
-		PPN=2 SRUN_OPTIONS=$injected SWEEP=$3 $salloc --nodes=4"
-	line="run 1/1 on $3 nodes: status [1-9][0-9]*; ziaprobe: error: timeout of [^|]*"
+	SHIM="n$drawn $2 trap : TERM; sleep 600; kill -KILL \$PPID" \
+		job "$1" "$salloc --nodes=4 $four" PPN=2 RUNS=1 TIMEOUT=10 SWEEP="$3" "$injected"
+	line="launch 1 of 1 on $3 nodes: status [1-9][0-9]*; ziaprobe: error: timeout of [^|]*"
 	output=$(tail -n 2 "$1"/ziatest-*/output/*)
 }
 hangs silent Exec 3
@@ -372,16 +465,30 @@ like 'one of 3 nodes does not respond: the log names it' "$log" \
 	".*\|$line\|no response from: n$drawn\|Ziatest: .*"
 like 'one of 3 nodes does not respond: its output names it' "$output" \
 	"no response from: n$drawn\|status [1-9][0-9]*"
+like 'one of 3 nodes does not respond: the summary names it' \
+	"$("$top/job/summarize" silent/ziatest-*/)" \
+	".*\|Problems\|.*no response from: n$drawn.*"	# needs the new job/summarize
 hangs heard Start 4
-like 'every node reports the timeout' "$log" ".*\|$line\|Ziatest: .*"
-is 'every node reports the timeout: none is named' "$(grep -rF 'no response' heard/log \
-	heard/ziatest-*/output)" ''
+like 'every node reports the timeout: none is named' "$log" ".*\|$line\|Ziatest: .*"
 
+# The jobs of the background
 wait
 look stuck
-is 'a stopped slurmstepd: the archive and the status' "$left $(cat stuck/status)" "$failed"
-like 'a stopped slurmstepd: the log' "$log" '.*error: step [0-9.]* does not end; no more .*'
-like 'a stopped slurmstepd: the verdicts' "$verdicts" \
-	".*\|FAIL     valid runs: 0 of 2; no more launches: step [0-9.]* does not end\|\
-PASS     $agree\|.*"
+like 'a step does not end: no more launches' "$ends" \
+	'2-1 status [1-9][0-9]*\|2-2 not launched: step [0-9.]* does not end'
+is 'a step does not end: what is left' "$left $status" "$good"
+daemons_ended() {
+	[ -e slurmctld/seconds ]
+}
+poll 200 daemons_ended || diag "$(cat daemons)"
+look slurmd
+like 'a slurmd stops: after two failures, launches without its node' "$ends" \
+	'2-1 status 0\|2-2 status 0\|2-3 status 0\|3-1 status 0\|3-2 status [1-9][0-9]*\|3-3 .*'
+like 'a slurmd stops: the log names its node' "$log" '.*\|no response from: n3\|.*'
+look slurmctld
+like 'slurmctld stops: no more launches' "$ends" \
+	"1-1 (.*)\|1-2 (.*)\|2-1 status 0\|2-2 not launched: squeue does not answer, so a step .*"
+is 'slurmctld stops: what is left' "$left $status" "$good"
+seconds=$(cat slurmctld/seconds)
+ok "slurmctld stops: the job ends soon, after $seconds s" [ "$seconds" -lt 100 ]
 finish

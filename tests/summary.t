@@ -1,503 +1,427 @@
 #!/bin/sh
-# job/summarize, on the submission in example-output/ and on copies of it that are altered: the
-# verdicts, evidence that disagrees, honest evidence of all kinds, hostile files, slow nodes,
-# several jobs, the pictures
+# job/summarize, on the archive that helpers/archive.py makes and on copies of it that are altered:
+# the text, the verdicts, carelessness, honest failures, hostile files, several jobs, the pictures
 . "$(dirname "$0")/lib.sh"
-example=$top/example-output/submission
 summarize=$top/job/summarize
 has python3 || skip_all 'no python3; tests/setup installs it'
 cd "$tmp" || exit 1
 
-run python3 -c "
-import ast, sys
-sys.version_info < (3, 8) or ast.parse(open('$summarize').read(), feature_version=(3, 6))"
-is 'summarize is a program for Python 3.6' "$err$status" 0
-for locale in C POSIX C.UTF-8; do
-	run env LC_ALL=$locale LANGUAGE=de "$summarize" "$example"
-	is "the example's summary, in the locale $locale" "$out$err" "$(cat "$example/summary.txt")"
-done
-
-# Some run of the example, by chance: $n nodes, launch $r, its row's number in $row; the same SEED
-# gives the same
-seed=${SEED:-$(date +%s)}
-diag "SEED=$seed"
-draws=0
-draw() {
-	draws=$((draws + 1))
-	drawn=$(echo "$seed $draws" | cksum | cut -d ' ' -f 1)
-	case $((drawn % 4)) in
-	0) n=2 ;;
-	1) n=4 ;;
-	2) n=8 ;;
-	3) n=16 ;;
-	esac
-	r=$((drawn / 4 % 4 + 1))
-	other=$((r % 4 + 1))
-	row=$((3 - drawn % 4))
-	row=$((row * 4 + r + 1))
-	export n r other row
+job() {	# DIRECTORY [NAME=VALUE...]
+	python3 "$top/tests/helpers/archive.py" "$@" || exit 1
 }
 
-# says WHAT STATUS PATTERN COMMAND [OPTION...]: what summarize says of the example after COMMAND in
-# it, in which {} is the draw's NODES-RUN
+# says WHAT STATUS PATTERN COMMAND [OPTION...]: what summarize says of the job after COMMAND in it
 says() {
 	rm -rf it
-	cp -r "$example" it
-	draw
-	(cd it && eval "$(printf '%s\n' "$4" | sed "s/{}/$n-$r/g")")
-	what=$1 expected=$2 pattern=$(echo "$3" | sed "s/{}/run $r on $n nodes/g")
+	cp -r job it
+	(cd it && eval "$4")
+	what=$1 expected=$2 pattern=$3
 	shift 4
 	run timeout 60 "$summarize" "$@" it
 	is "$what: the status" "$status" "$expected"
 	like "$what" "$err$out" ".*$pattern.*"
 }
 
-# doubts WHAT PATTERN COMMAND: the evidence is a FAIL then, with a problem that matches PATTERN
-doubts() {
-	says "$1" 1 "FAIL     evidence: [0-9]+ problems?, below\|.*\|Problems\|(.*\|)?$2" "$3"
+# contradicts WHAT PATTERN COMMAND
+contradicts() {
+	says "$1" 1 "FAIL        consistency: [^|]*\|.*\|Problems\|(.*\|)?$2" "$3"
 }
 
-# honest WHAT STATUS VALID-RUNS COMMAND: there is no problem of the evidence
+# honest WHAT STATUS PATTERN COMMAND: nothing contradicts
 honest() {
-	says "$1" "$2" "valid runs: $3[^|]*\|PASS     evidence: the files agree with each other" \
-		"$4"
+	says "$1" "$2" "PASS        consistency: no contradictions found\|.*$3" "$4"
 }
 
-# set_to NAME VALUE: of a setting
-set_to() {
+set_to() {	# NAME VALUE
 	sed -i "s|^$1=.*|$1=$2|" environment.txt
 }
 
-# Rules
-number='[0-9]+\.[0-9]{3}'
-says 'the whole head' 0 "Ziatest: job 1 on virtual, [0-9T:-]*Z, Open MPI v4.1.4\|\
-Time: $number ms, the first launch; then $number ms, the median of 3 \($number to $number\); \
-16 nodes x 2 = 32 ranks\|Launched: srun --job-name=ziatest-1-[0-9]* [^|]* 2 ./ziaprobe\|\|\
-PASS     compute nodes: 16 of 16, 100.0 %; the rule is 99 %\|\
-STATED   ranks per node: 2, with 2 network interfaces \(set by hand; found: none\)\|\
-PASS     valid runs: 16 of 16\|PASS     evidence: the files agree with each other\|\
-PASS     executable: 10[0-9]* bytes; the rule is 104857600\|\
-STATED   source: as in commit [0-9a-f]*, says build.txt; to check it, --source\|\
-PASS     clocks: started on a node of the job; node clocks within $number ms\|\|nodes " true
+# fails NODES-RUN STATUS LINE...: what such a launch leaves; ziatest's line stays
+fails() {
+	file=output/$1.txt
+	started=$(head -n 1 "$file")
+	row=$(grep -n "$(date -u -d "@$(echo "$started" | sed 's/.*ziaprobe \([0-9]*\) .*/\1/')" \
+		+%FT%T)" results.csv)
+	sed -i "${row%%:*}d" results.csv
+	rm "ranks-$1.csv"
+	code=$2
+	shift 2
+	printf '%s\n' "$started" "$@" "status $code" >"$file"
+}
+
+cell() {	# LINE COLUMN VALUE: of results.csv
+	awk -F , -v OFS=, -v line="$1" -v column="$2" -v value="$3" \
+		'NR == line { $column = value } 1' results.csv >x
+	mv x results.csv
+}
+
+job job
+tar -czf job.tgz job
+run python3 -c "
+import ast, glob, sys
+for name in ['$summarize'] + glob.glob('$top/job/*.py'):
+	sys.version_info < (3, 8) or ast.parse(open(name).read(), feature_version=(3, 6))"
+is 'programs for Python 3.6' "$err$status" 0
+
+cat >expected <<'END'
+Ziatest: job 7 on virtual, 2026-11-21T09:33:54Z, Open MPI v4.1.4
+8 nodes x 2 = 16 ranks: 601.0 ms, the first launch (43 % init, 33 % spawn, 13 % exchange, 11 % other)
+Later launches: 602.0 ms, the median of 2 (602.0 to 603.0)
+PASS
+
+PASS        compute nodes: 8 of 8, 100.0 % (UK-NSS requires 99 %)
+PASS        ranks per node: 2 for 2 network interfaces
+PASS        launches: 3 of 3 valid on 8 nodes; 6 of 6 in all
+PASS        consistency: no contradictions found
+PASS        executable: 104913536 bytes (at least 104857600 required)
+PASS        clocks: started on a node of the job; node clocks within 0.067 ms
+
+ms       launch                             time  daemon  spawn  exec   init  fence  exchange  clock   cpu  cpu_wait  blocked
+8 nodes  first                             601.0    10.0  200.0  20.0  261.0   30.0      80.0    0.0  80.0       5.0    196.0
+8 nodes  the median of 2 (602.0 to 603.0)  602.0    10.0  200.0  20.0  262.0   30.0      80.0    0.0  80.0       5.0    197.0
+4 nodes  first                             401.0    10.0  100.0  20.0  181.0   30.0      60.0    0.0  80.0       5.0    116.0
+4 nodes  the median of 2 (402.0 to 403.0)  402.0    10.0  100.0  20.0  182.0   30.0      60.0    0.0  80.0       5.0    117.0
+
+Slow nodes, ms above the median of all nodes: none
+END
+for locale in C C.UTF-8; do
+	run env LC_ALL=$locale LANGUAGE=de "$summarize" job
+	is "the whole summary, in the locale $locale" "$out$err" "$(cat expected)"
+done
+ln -s "$summarize" link
+run env -u PYTHONDONTWRITEBYTECODE ./link job.tgz
+is 'an archive, by a link to summarize' "$out$err/$status" "$(cat expected)/0"
+cp job.tgz './-odd name'
+(cd job && tar -czf ../within.tgz .)
+run sh -c '"$1" -- "-odd name"; "$1" within.tgz; cat job.tgz | "$1" /dev/stdin' sh "$summarize"
+is 'an archive under another name, packed from within; no pipe' "$out/$err/$status" \
+	"$(cat expected expected)/summarize: error: /dev/stdin: not a regular file/2"
+is 'no compiled modules are left' "$(find "$top/job" -name '*pyc*')" ''
+
+# Verdicts
 says 'too few nodes' 1 \
-	'FAIL     compute nodes: 16 of 17, 94.1 %; .* \(set by [^|]*\); the others: 1 drained' \
-	'set_to COMPUTE_NODES 17; set_to NODES_ELSEWHERE "1 drained"'
-says '98.9 % is not 99 %' 1 'FAIL     compute nodes: 16 of 163, 9.8 %' 'set_to COMPUTE_NODES 163'
-says 'a number of nodes that Slurm does not confirm' 0 \
-	'STATED   compute nodes: 16 of 16, 100.0 %; [^|]* \(set by hand; found: 20\)' \
-	'set_to NODES_FOUND 20'
-says 'too few ranks' 1 'FAIL     ranks per node: 2, with 4 network interfaces' 'set_to NICS 4'
-says 'network interfaces that were found' 0 \
-	'PASS     ranks per node: 2, with 2 network interfaces\|' \
-	'set_to NICS_FOUND 2'
-says 'no figures of the system' 0 \
-	'UNKNOWN  compute nodes: 16; set COMPUTE_NODES [^|]*\|UNKNOWN  ranks per node: 2; no' \
-	'set_to NICS ""; set_to COMPUTE_NODES ""'
-says 'a small executable' 1 'PASS     evidence: [^|]*\|FAIL     executable: 45680 bytes' \
-	'sed -i "s/^executable: .*/executable: 45680 bytes/" output/*
-	sed -i "s/,104[0-9]*,/,45680,/" results.csv
-	sed -i "s/^size: .* ziaprobe/size: 45680 ziaprobe/" build.txt'
-says 'a patch' 0 \
-	'CHANGED  source: differs from commit [^|]*, see changes.diff: ziaprobe.c, probe/run.h\|' \
-	'for file in ziaprobe.c probe/run.h README.md; do
-		echo "diff --git a/$file b/$file"
-	done >changes.diff'
-says 'a patch whose difference is lost' 0 'UNKNOWN  source: differs from commit [0-9a-f]*, ' \
-	'sed -i "s/^commit: .*/&-dirty/" build.txt'
-says 'a change to what is not compiled' 0 \
-	'STATED   source: as in commit [0-9a-f]*, says build.txt' \
-	'echo "diff --git a/job/inventory b/job/inventory" >changes.diff'
-says 'built outside git' 0 'UNKNOWN  source: built outside git' \
-	'sed -i "s/^commit: .*/commit: UNKNOWN/" build.txt; echo UNKNOWN >changes.diff'
-clock="clocks: not started on a node of the job \(launch node's clock:"
-no_corrected_time() {	# TEXT: in all outputs, with TEXT behind
-	unknown="no corrected time: the launch node's clock is unknown"
-	sed -i "s/; corrected.*/; $unknown$1/" output/*
-}
-empty() {	# NUMBER: that cell of each row
-	awk -F , -v OFS=, -v cell="$1" 'NR > 1 { $cell = "" } 1' results.csv >x
-	mv x results.csv
-}
-says 'a launch node outside the job, its clock synchronised' 0 \
-	"PASS     $clock synchronised to within 412 us\); node clocks within $number ms\|" \
-	"no_corrected_time \" (launch node's clock: synchronised to within 412 us)\"; empty 6"
-says 'a launch node outside the job, its clock not synchronised' 0 \
-	"UNKNOWN  $clock not synchronised\)\|" \
-	"no_corrected_time \" (launch node's clock: not synchronised)\"; empty 6"
-says 'a launch node outside the job, its clock unknown' 0 "UNKNOWN  $clock unknown\)\|" \
-	'no_corrected_time ""; empty 6'
-offset() {	# MS BOUND: the largest offset in the draw's run, of n2 against n1
-	awk -F , -v OFS=, -v row="$row" -v ms="$1" -v bound="$2" '
-		NR == row { $22 = ms; $23 = "n2"; $24 = "n1"; $25 = bound } 1' results.csv >x
-	mv x results.csv
-	sed -i "s/^clock offset: [^;]*/clock offset: $1 ms, n2 against n1, within $2 ms/" \
-		"output/$n-$r.txt"
-}
-says 'clocks that are apart' 0 'UNKNOWN  clocks: 90.100 ms apart, n2 against n1, in {}\|' \
-	'offset -90.100 0.010'
-says 'clocks that may be apart' 0 'PASS     clocks: [^|]*; node clocks within 95.100 ms\|' \
-	'offset -95.100 96.000'
+	'\|FAIL: compute nodes\|.*FAIL        compute nodes: 8 of 9, 88.8 % \(UK-NSS requires' \
+	'set_to SYSTEM_NODES 9; set_to NODES_FOUND 9'
+says 'nodes that Slurm does not confirm' 0 "UNVERIFIED  compute nodes: 8 of 8, 100.0 % \(UK-NSS \
+requires 99 %\) \(set by the bidder; 20 detected\)" 'set_to NODES_FOUND 20'
+says 'nodes that nobody knows' 0 'UNVERIFIED: compute nodes\|.*UNVERIFIED  compute nodes: 8 of - ' \
+	'set_to SYSTEM_NODES ""; set_to NODES_FOUND ""'
+says 'too few ranks' 1 'FAIL        ranks per node: 2 for 4 network interfaces' \
+	'set_to NICS 4; set_to NICS_FOUND 4'
+says 'interfaces that were not detected' 0 "UNVERIFIED  ranks per node: 2 for 1 network interface \
+\(set by the bidder; none detected\)\|" 'set_to NICS 1; set_to NICS_FOUND ""'
+says 'no interface known' 0 'UNVERIFIED  ranks per node: 2 for - network interfaces' \
+	'set_to NICS ""; set_to NICS_FOUND ""'
+says 'two that are UNVERIFIED' 0 '\|UNVERIFIED: compute nodes, ranks per node\|' \
+	'set_to NICS_FOUND ""; set_to NODES_FOUND 20'
+says 'a small executable' 1 'FAIL        executable: 45680 bytes \(at least 104857600 required\)' \
+	'sed -i "s/104913536/45680/" output/* results.csv build.txt'
+says 'a launch from outside the job' 0 "UNVERIFIED  clocks: not started on a node of the job; node \
+clocks within 0.067 ms\|" 'cell 3 6 ""'
+says 'clocks that are apart' 0 "UNVERIFIED  clocks: started on a node of the job; node clocks \
+within 6.030 ms\|" 'cell 2 22 -6.030'
 says 'clocks that are apart by less than 1 % of the time' 0 \
-	'PASS     clocks: [^|]*; node clocks within [0-9.]* ms\|' 'offset 1.500 0.010'
+	'PASS        clocks: [^|]* node clocks within 6.000 ms\|' 'cell 2 22 6.000'
+says 'clocks of which nothing is known' 0 'UNVERIFIED  clocks: [^|]* node clocks within - ms\|' \
+	'cell 4 22 ""'
 
-# The sources, held against a clone
-mkdir clone
+# The source
+mkdir -p clone/probe
 cp "$top"/Makefile "$top"/*.c clone
-cp -r "$top/probe" clone
-(cd clone && git init -q && git add . &&
-	git -c user.name=test -c user.email=test@localhost commit -q -m test)
+cp "$top"/probe/*.[ch] clone/probe
+for command in init 'add .' 'commit -m test'; do
+	# shellcheck disable=SC2086 # words
+	git -C clone -c user.name=test -c user.email=test@localhost $command >git.log 2>&1
+done
 commit=$(git -C clone rev-parse --short HEAD)
-built="cd ../clone; sha256sum Makefile *.c probe/* >../sums; cd ../it
-	sed -i -e '/^[0-9a-f]*  .*\.[ch]$/d' -e '/  Makefile$/d' \
-		-e 's/^commit:.*/commit: $commit/' build.txt
-	cat ../sums >>build.txt"
-says 'sources as in the clone' 0 "PASS     source: as in commit $commit\|" "$built" --source clone
-says 'a commit that is typed in' 0 'UNKNOWN  source: commit v1.0-official is not in clone' \
-	'sed -i "s/^commit:.*/commit: v1.0-official/" build.txt' --source clone
-says 'a commit that is typed in, with no clone' 0 \
-	'STATED   source: as in commit v1.0-official, says' \
-	'sed -i "s/^commit:.*/commit: v1.0-official/" build.txt'
-altered="$built; sed -i 's/.*  ziatest\.c/$(echo | sha256sum | cut -c 1-64)  ziatest.c/' build.txt"
-says 'a change that is not shown' 1 \
-	"FAIL     source: not as in commit $commit, nor shown in changes.diff: ziatest.c" \
-	"$altered" --source clone
-says 'a change that is shown' 0 \
-	"CHANGED  source: differs from commit $commit, see changes.diff: ziatest.c" \
-	"$altered
-	echo 'diff --git a/ziatest.c b/ziatest.c' >changes.diff" --source clone
-says 'a source that is missing' 1 'FAIL     source: .*: probe/run.h' \
-	"$built; sed -i '/run\.h/d' build.txt" --source clone
-says 'no clone' 2 'summarize: error: --source: it is no git clone' true --source it
+says 'sources as in the clone' 0 "\|PASS        source: as in commit $commit of clone\|" \
+	'sed -i "s/^commit: .*/commit: UNKNOWN/" build.txt' --source clone
+changed='sed -i "s/^[0-9a-f]*  ziatest.c/$(echo | sha256sum | cut -c 1-64)  ziatest.c/" build.txt'
+says 'a change that is shown' 0 "MODIFIED: source\|.*MODIFIED    source: not as in commit $commit: \
+ziatest.c \(shown in changes.diff\)\|.*To review\|changes.diff: ziatest.c\|" \
+	"$changed; echo 'diff --git a/ziatest.c b/ziatest.c' >changes.diff" --source clone
+says 'a change that is not shown' 0 "MODIFIED    source: [^|]*: probe/run.h, ziatest.c \(not shown \
+in changes.diff: probe/run.h, ziatest.c\)" "$changed; sed -i '/run.h/d' build.txt" --source clone
+says 'git that fails' 2 'summarize: error: it: --source: fatal: [^|]*nowhere.*' true \
+	--source nowhere
 
-# Ways of deceiving, and careless ways
-shift_start() {	# SECONDS: of the draw's run, in all its files
-	started=$(sed -n "s/.*ziaprobe \([0-9]*\) .*/\1/p" "output/$n-$r.txt")
-	us=$(sed -n "s/.*ziaprobe [0-9]* \([0-9]*\) .*/\1/p" "output/$n-$r.txt")
-	sed -i "s/ziaprobe $started /ziaprobe $((started + $1)) /" "output/$n-$r.txt"
-	date=$(date -u -d @$((started + $1)) +%Y-%m-%dT%H:%M:%S)
-	sed -i "$row s/^[^,]*/$date.$(printf %06d "$us")Z/" results.csv
-}
-cell() {	# NUMBER PROGRAM: a cell of the draw's row, altered
-	awk -F , -v OFS=, -v row="$row" "NR == row { \$$1 = sprintf(\"%.3f\", $2) } 1" \
-		results.csv >x
-	mv x results.csv
-}
-doubts 'a time altered in its row' '{}: its output says "[^|]*", its row "' 'cell 5 "\$5 - 100"'
-doubts 'a time altered in its output' \
-	'{}: its output says "Time test [^|]* 9:59 min:sec", its row "' \
-	'sed -i "s/completed in .*/completed in   9:59 min:sec/" output/{}.txt'
-doubts 'a time altered in output and row' \
-	'{}: ranks-[0-9-]*.csv: the latest is completed at [0-9.]* ms, by its row at ' '
-	old=$(sed -n "s/ ms, [0-9]* nodes .*//p" output/{}.txt); cell 5 "\$5 - 100"
-	new=$(awk -F , -v row="$row" "NR == row { printf(\"%.3f\", \$5) }" results.csv)
-	sed -i "s/^$old ms/$new ms/; s/completed in .*/completed in $(awk -v t="$new" "BEGIN {
-		if (t < 1000)
-			printf(\"%8.2f millisecs\", t)
-		else
-			printf(\"%3d:%02d min:sec\", t / 60000, t / 1000)
-	}")/" output/{}.txt'
-doubts 'steps exchanged' '{}: the critical path in its output is [0-9. ]*, in its row ' \
-	'cell 12 "\$12 + 5"; cell 11 "\$11 - 5"'
-doubts 'a step altered' '{}: the steps in its row add up to [0-9.]* ms, its time is ' \
-	'cell 12 "\$12 - 5"'
-doubts 'a slowest rank altered' '{}: its output says "Slowest rank: 1", its row "Slowest rank: ' \
-	'sed -i "s/^Slowest rank: .*/Slowest rank: 1/" output/{}.txt; cell 7 0'
-doubts 'a clock altered' \
-	'{}: its output says "clock offset: 99.000 ms, [^|]*", its row "0.000 ms, ' \
-	'offset 99.000 0.010; cell 22 0'
-doubts 'the sign of an offset altered' \
-	'{}: its output says "clock offset: -1.500 [^|]*", its row "1.500 ms' \
-	'offset -1.500 2.000; cell 22 1.5'
-doubts 'a clock that is not the median' '{}: its output says "clock offset: [^|]* against n99, ' \
-	'sed -i "s/^\(clock offset: .* against\) [^,]*/\1 n99/" output/{}.txt'
-doubts 'a corrected time for a clock that is not known' \
-	'{}: its output says "clock offset: [^|]*; no [^|]*", its row "[^|]*; corrected time ' \
-	'no_corrected_time ""'
-doubts 'a corrected time that is deleted' \
-	'{}: its output says "clock offset: [^|]*; corrected time [^|]*; no corrected time: ' \
-	'empty 6'
-doubts 'the slowest rank elsewhere' \
-	'{}: ranks-[0-9-]*.csv: the slowest rank at [^|]*, by its row ' \
-	'awk -F , -v OFS=, -v row="$row" "NR == row { \$8 = \"n99\" } 1" results.csv >x
-	mv x results.csv'
-doubts 'another command' '{}: it was launched by "srun [^|]*", the settings say "--hint[^|]*"' \
-	'sed -i "1s/ --nodes=[0-9]*/ --nodes=400/" output/{}.txt'
-doubts 'other settings' \
-	'run 1 on 16 nodes: it was launched by "srun [^|]*", the settings say "--x ' \
-	'set_to PLACEMENT --x'
-doubts 'all launches renumbered, the slow first one gone' \
-	'run 1 on 16 nodes: its output is that of [^|]*ranks-16-2.csv, not of [^|]*ranks-16-1.csv' '
-	for n in 2 4 8 16; do
-		for r in 2 3 4; do
-			mv output/$n-$r.txt output/$n-$((r - 1)).txt
-			mv ranks-$n-$r.csv ranks-$n-$((r - 1)).csv
-		done
+# To review
+says 'a module line that was added' 0 'To review\|batch script: module load warm\|\|ms ' \
+	'sed -i "s/^\t#SBATCH --nodes.*/\t#SBATCH --nodes=8/
+		s/^\t# ---- Edit no further.*/\tmodule load warm\n&/" environment.txt'
+says 'variables, nodes, interfaces' 0 "To review\|unset before the launches: SLURM_HINT=x\|\
+variable: LD_PRELOAD=/x.so\|variable: UCX_TLS=tcp\|nodes not used: 3 idle, 1 down\|network \
+interfaces that are down: 2\|\|" 'set_to UNSET "SLURM_HINT SLURM_X"
+	set_to NODES_UNUSED "3 idle, 1 down"
+	set_to NICS_DOWN 2
+	sed -i "s|^SRUN=|SLURM_HINT=x\nLD_PRELOAD=/x.so\nUCX_TLS=tcp\nSLURM_CONF=y\n&|" \
+		environment.txt'
+warm() {	# FILE NODE...: no faults on their ranks
+	file=$1
+	shift
+	for node; do
+		sed -i "s/^\([0-9]*,$node,.*\),3,\([^,]*\)$/\1,0,\2/" "$file"
 	done
-	sed -i "14d; 10d; 6d; 2d" results.csv
-	set_to RUNS 3'
-doubts 'the settings of another job' \
-	'run 1 on 16 nodes: its output is that of [^|]*, not of ziatest-virtual-99/' \
-	'set_to SLURM_JOB_ID 99'
-doubts 'a run of another day' '{}: started [0-9T:.-]*Z, before ' 'shift_start -86400'
-doubts 'a run of a later day' 'run [^|]*: started [0-9T:.-]*Z, before run [^|]*: ' '
-	if [ "$n-$r" = 2-4 ]; then
-		n=2 r=3 row=4
-	fi
-	shift_start 86400'
-doubts 'the output of another job' '{}: its status is 0, but there is no row of its start' \
-	'sed -i "s/ziaprobe [0-9]*/ziaprobe 1790000000/" output/{}.txt'
-doubts 'an output twice' 'run [^|]*: its output is of the launch of run' \
-	'cp output/{}.txt output/$n-$other.txt'
-doubts 'two runs that are swapped' 'run [^|]*: started [0-9T:.-]*Z, before run' '
-	for file in output/$n-%.txt ranks-$n-%.csv; do
-		one=$(echo $file | sed "s/%/$r/") two=$(echo $file | sed "s/%/$other/")
-		mv $one x; mv $two $one; mv x $two
-	done'
-doubts 'a slow run that is renamed away' 'output/[0-9]*-5.txt: of no run that SWEEP and RUNS have' \
-	'mv output/{}.txt output/$n-5.txt; mv ranks-{}.csv ranks-$n-5.csv'
-doubts 'a slow first launch that is deleted' 'run 1 on [0-9]* nodes: no output, but a later run ' \
-	'rm output/$n-1.txt ranks-$n-1.csv'
-doubts 'a run that is of no size' 'output/[0-9]*-5.txt: of no run that SWEEP and RUNS have' \
-	'cp output/{}.txt output/$n-5.txt'
-doubts 'an output that is deleted' 'results.csv: the row of [^|]*, has no output of its own' \
-	'rm output/{}.txt'
-doubts 'all outputs deleted' 'run 1 on 16 nodes: ranks-16-1.csv, but no output' 'rm -r output'
-doubts 'a row that is deleted' '{}: its status is 0, but there is no row' \
-	'sed -i ${row}d results.csv'
-doubts 'all rows deleted' '{}: its status is 0, but there is no row' 'rm results.csv'
-doubts 'a row twice' 'results.csv: the row of [^|]*, has no output of its own' \
-	'sed -n ${row}p results.csv >>results.csv'
-doubts 'all ranks deleted' '{}: its status is 0, but there is no ranks-' 'rm ranks-*.csv'
-doubts 'ranks of another run' '{}: ranks-[0-9-]*.csv: the latest is completed at' \
-	'cp ranks-$n-$other.csv ranks-{}.csv'
-doubts 'a rank that is deleted' \
-	'{}: ranks-[0-9-]*.csv: ranks in order: -?[0-9]+, by the settings ' \
-	'sed -i 3d ranks-{}.csv'
-doubts 'ranks cut short' '{}: ranks-[0-9-]*.csv: ranks in order: -?[0-9]+, by the settings ' \
-	'head -c 400 ranks-{}.csv >x; mv x ranks-{}.csv'
-doubts 'an output cut short' '{}: its output ends in "[^|]*", not in "status S"' \
-	'head -c 300 output/{}.txt >x; mv x output/{}.txt'
-doubts 'a run of another shape' '{}: its row says [0-9]* nodes x 1, the settings [0-9]* nodes x 2' \
-	'cell 3 1; sed -i "${row}s/,1.000,/,1,/" results.csv
-	sed -i "s/ nodes x 2 = / nodes x 1 = /" output/{}.txt'
-doubts 'a setting that is not that of the runs' \
-	'run 1 on 16 nodes: ranks-16-1.csv: ranks in order: -1, by the settings 16' 'set_to PPN 1'
-doubts 'another MPI' 'run [^|]*: its MPI is "[^|]*", that of run 1 on 16 nodes ' \
-	'sed -i "s/^MPI: .*/MPI: MPICH/" output/{}.txt'
-doubts 'a program linked anew between runs' \
-	'{}: its executable had 1000 bytes, by build.txt it has 10[0-9]* bytes' \
-	'sed -i "s/^executable: .*/executable: 1000 bytes/" output/{}.txt'
-doubts 'an executable altered in its row' \
-	'{}: its output says "executable: 10[0-9]* bytes", its row "1000 bytes"' \
-	'sed -i "${row}s/,[0-9]*,\([^,]*\)\$/,1000,\1/" results.csv'
-doubts 'an MPI altered in its row' '{}: its output says "MPI: Open MPI [^|]*", its row "MPICH"' \
-	'sed -i "${row}s/,[^,]*\$/,MPICH/" results.csv'
-doubts 'a program linked anew after make' \
-	'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in build.txt' \
-	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
-doubts 'sums that are deleted' \
-	'ziaprobe: SHA-256 missing after the last launch, [0-9a-f]{64} in build.txt' \
-	'sed -i "/  ziaprobe$/d" environment.txt'
-doubts 'build.txt deleted' 'build.txt is missing; make wrote it' 'rm build.txt'
-doubts 'changes.diff deleted' 'changes.diff is missing; make wrote it' 'rm changes.diff'
-doubts 'settings of a later date' \
-	'run 1 on 16 nodes: started [^|]*, before DATE in environment.txt: ' \
-	'set_to DATE 2099-01-01T00:00:00Z'
-doubts 'no date' 'environment.txt has no DATE' 'sed -i /^DATE=/d environment.txt'
-says 'an error in an output of status 0' 1 \
-	'valid runs: 15 of 16\|PASS     evidence.*Problems\|{}: status 0; ziaprobe: error: x' \
-	'sed -i "2s/^/ziaprobe: error: x\n/" output/{}.txt'
-
-# Honest evidence
-fail() {	# STATUS LINE: what the draw's run leaves, if it fails
-	printf 'srun\n%s\nstatus %d\n' "$2" "$1" >"output/$n-$r.txt"
-	rm "ranks-$n-$r.csv"
-	sed -i "${row}d" results.csv
 }
-honest 'a failed launch' 1 '15 of 16' 'fail 1 "srun: error: no"'
-like 'a failed launch is a problem' "$out" \
-	".*\|Problems\|run $r on $n nodes: status 1; srun: error: no.*"
-wrong='ziaprobe: error: wrong placement: ranks 0 and 2 must be on the same node'
-honest 'a measurement that is wrong' 1 '15 of 16' "fail 1 '$wrong'"
-like 'a measurement that is wrong is a problem' "$out" \
-	".*\|Problems\|run $r on $n nodes: status 1; $wrong.*"
-honest 'a measurement that is wrong, and a launcher of status 0' 1 '15 of 16' "fail 0 '$wrong'"
-doubts 'no row, without an error' '{}: its status is 0, but there is no row' 'fail 0 "no MPI"'
-honest 'a timeout' 1 '15 of 16' 'sed -i "/^Time/,\$d" output/{}.txt; echo status 124 >>output/{}.txt
-	rm ranks-{}.csv; sed -i ${row}d results.csv'
-honest 'a failure after the result' 1 '15 of 16' \
-	'sed -i "s/^status 0/status 1/" output/{}.txt'
-honest 'runs that were not begun' 1 '12 of 16' \
-	'rm output/2-* ranks-2-*; sed -i 14,17d results.csv; set_to STOPPED "only 42 s left"'
-like 'runs that were not begun: why' "$out" \
-	'.*valid runs: 12 of 16; no more launches: only 42 s left\|.*'
-honest 'no run that succeeds' 1 '0 of 16' \
-	'for file in output/*; do echo status 1 >$file; done; rm results.csv ranks-*'
-honest 'ended from outside' 1 '13 of 16; This job' 'echo "This job was ended." >INCOMPLETE
-	rm output/2-[34]* ranks-2-[234]*; sed -i "\$d" output/2-2.txt; sed -i "15,\$d" results.csv
-	sed -i "/  zia/d" environment.txt'
-honest 'a last step that stays' 1 '16 of 16; no more launches: step 1.9 does not end' \
-	'set_to STOPPED "step 1.9 does not end"'
-honest 'text without a line end before the result' 0 '16 of 16' \
-	'sed -i "s/^Time test/loaded foo Time test/" output/{}.txt'
-honest 'CR LF' 0 '16 of 16' 'sed -i "s/\$/\r/" *.txt *.csv *.diff output/*'
-honest 'one run of a size' 0 '4 of 4' 'set_to RUNS 1; rm output/*-[234].txt ranks-*-[234].csv
-	sed -i "3,5d; 7,9d; 11,13d; 15,17d" results.csv'
-like 'one run of a size: the first stands for the median' "$out" \
-	".*\|Time: $number ms, the first launch; 16 .*\| +16 +$number +- +- +$number .*"
-honest 'one size' 0 '4 of 4' \
-	'set_to SWEEP 16; rm output/[248]-* ranks-[248]-*; sed -i "6,\$d" results.csv'
-honest 'no daemon, no fence' 0 '16 of 16' 'awk -F , -v OFS=, "NR > 1 {
-		\$10 = sprintf(\"%.3f\", \$9 + \$10); \$9 = \"\"
-		\$12 = sprintf(\"%.3f\", \$12 + \$13); \$13 = \"\"
-	} 1" results.csv >x; mv x results.csv
-	sed -i "s/^daemon /spawn /; s/^fence /init /" output/*'
+says 'a warm start' 0 \
+	'To review\|warm start: 2 of 8 nodes read no page of a file in the first launch\|' \
+	'warm ranks-8-1.csv 3 5; sed -i "s/^\(2,2,.*\),3,/\1,0,/" ranks-8-1.csv'
+says 'a warm later launch' 0 'node clocks within 0.067 ms\|\|ms ' 'warm ranks-8-2.csv 3 5'
 
-# Headlines
-says 'a failed first launch' 1 "Time: no valid first launch; then $number ms, the median of 3 .*\
-Problems\|run 1 on 16 nodes: status 1" 'sed -i "s/^status 0/status 1/" output/16-1.txt'
-says 'no valid run of the largest size' 1 'Time: none, no run on 16 nodes is valid\|' \
-	'sed -i "s/^status 0/status 1/" output/16-*.txt'
-says 'a median of two is the lower' 1 "; then $number ms, the median of 2 " \
-	'sed -i "s/^status 0/status 1/" output/16-2.txt'
-is 'a median of two is the lower: which' \
-	"$(echo "$out" | sed -n 's/.*then \([0-9.]*\) ms, the median of 2 (\([0-9.]*\) .*/\1/p')" \
-	"$(echo "$out" | sed -n 's/.*then \([0-9.]*\) ms, the median of 2 (\([0-9.]*\) .*/\2/p')"
-says 'a warning' 0 'Warnings\|{}: ziaprobe: warning: w\|' \
-	'sed -i "2s/^/ziaprobe: warning: w\n/" output/{}.txt'
+# Carelessness
+contradicts 'a lost output' \
+	'launch 2 on 8 nodes: there is no output, but SWEEP is "8 4", RUNS is 3\|' \
+	'rm output/8-2.txt'
+like 'a lost output: its row, its ranks' "$out" ".*\|launch 2 on 8 nodes: there is a file of \
+ranks, but the output is missing\|results.csv: a row of 8 nodes started at [^|]*:07.000042Z, but \
+no output did.*"
+contradicts 'a lost row' "launch 1 on 4 nodes: its status is 0, but results.csv has no row that \
+started at 2026-11-21T09:34:27.000042Z" 'sed -i 5d results.csv'
+contradicts 'a lost file of ranks' "launch 1 on 4 nodes: its status is 0, but there is no file of \
+ranks" 'rm ranks-4-1.csv'
+contradicts 'a cut output' 'launch 3 on 8 nodes: its output ends in "[^|]*", not in "status S"' \
+	'head -c 165 output/8-3.txt >x; mv x output/8-3.txt'
+contradicts 'an output that lacks its last character' \
+	'launch 3 on 8 nodes: its output ends in "st' \
+	'head -c -1 output/8-3.txt >x; mv x output/8-3.txt'
+contradicts 'a cut row' 'launch 3 on 4 nodes: its status is 0, but results.csv has no row that' \
+	'head -c -5 results.csv >x; mv x results.csv'
+contradicts 'a cut file of ranks' "launch 1 on 4 nodes: 7 whole ranks in its file of ranks, 8 by \
+the settings" 'head -c -5 ranks-4-1.csv >x; mv x ranks-4-1.csv'
+contradicts 'a rank that is lost' "launch 1 on 4 nodes: 1 whole ranks in its file of ranks, 8 by \
+the settings" 'sed -i 3d ranks-4-1.csv'
+contradicts 'two files of ranks in one' \
+	'launch 1 on 4 nodes: 8 whole ranks in its file of ranks, 8 ' \
+	'sed 1d ranks-4-2.csv >>ranks-4-1.csv'
+swap() {	# FILE FILE
+	mv "$1" x
+	mv "$2" "$1"
+	mv x "$2"
+}
+contradicts 'outputs that are mixed up' "launch 2 on 8 nodes: it started at [^|]*:57.000042Z, but \
+the start of launch 1 on 8 nodes is [^|]*:07.000042Z" 'swap output/8-1.txt output/8-2.txt'
+contradicts 'files of ranks that are mixed up' "launch 1 on 8 nodes: the latest rank completed at \
+602.000 ms in its file of ranks, 601.000 in its row" 'swap ranks-8-1.csv ranks-8-2.csv'
+contradicts 'all of a launch left over from another job' "launch 1 on 8 nodes: it started at 2026-\
+11-20T[^|]*Z, but DATE is 2026-11-21T09:33:54" 'sed -i "s/ 1795253637 / 1795167237 /" output/8-1.txt
+	sed -i "s/11-21T09:33:57/11-20T09:33:57/" results.csv'
+contradicts 'a row left over' 'results.csv: a row of 8 nodes started at 2025' \
+	'sed -i "2{p; s/^2026/2025/}" results.csv'
+contradicts 'an output left over' "launch 4 on 8 nodes: there is an output, but SWEEP is \"8 4\", \
+RUNS is 3" 'cp output/8-3.txt output/8-4.txt'
+contradicts 'a file of ranks left over' "launch 1 on 5 nodes: there is a file of ranks, but \
+the output is missing" 'cp ranks-4-3.csv ranks-5-1.csv'
+contradicts 'a program of another size' "launch 2 on 4 nodes: the executable has 104913537 bytes \
+in its row, 104913536 in build.txt" 'cell 6 26 104913537'
+contradicts 'another program' 'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in' \
+	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
+contradicts 'build.txt lost' 'ziaprobe: SHA-256 [0-9a-f]{64} after the last launch, missing in' \
+	'rm build.txt'
+contradicts 'a start twice' 'launch 2 on 4 nodes: it started at [^|]*, and so did launch 1 on 4 ' \
+	'cp output/4-1.txt output/4-2.txt'
+contradicts 'a row twice' 'launch 1 on 8 nodes: two rows of results.csv started at 2026-11' \
+	'sed -i 2p results.csv'
+contradicts 'another number of processes' "launch 1 on 8 nodes: 8 nodes x 2 = 16 ranks in its row, \
+8 nodes x 4 = 32 ranks by the settings" 'set_to PPN 4'
+contradicts 'another number of nodes' 'launch 2 on 8 nodes: 9 nodes x 2 = 16 ranks in its row, 8 ' \
+	'cell 3 2 9; sed -i "s/ 8 nodes/ 9 nodes/" output/8-2.txt'
+contradicts 'a time changed in its row' "launch 1 on 8 nodes: \"Time test was \
+completed in   601.00 millisecs, 601.000 ms, [^|]*\" in its output, \"Time [^|]* 501.000 " \
+	'cell 2 5 501.000'
+contradicts 'a time changed in output and row' "launch 1 on 8 nodes: the latest rank completed at \
+601.000 ms in its file of ranks, 501.000 in its row" \
+	'cell 2 5 501.000; sed -i "s/601.00/501.00/" output/8-1.txt'
 
-# Hostile evidence
-says 'too many launches' 2 'summarize: error: it: no directory of a Ziatest job' \
-	'set_to RUNS 200000'
-says 'a program as a setting' 2 'no directory of a Ziatest job' 'set_to RUNS "\$(touch $tmp/pwned)"'
-says 'a FIFO' 2 'summarize: error: it/results.csv is no regular file' \
-	'rm results.csv; mkfifo results.csv'
-says 'a link' 2 'summarize: error: it/output/2-1.txt: ' 'ln -sf /dev/zero output/2-1.txt'
-says 'a link to a directory' 2 'summarize: error: it/output is a link' \
-	'rm -r output; ln -s /tmp output'
-says 'a directory named as a file' 2 'it/results.csv is no regular file' \
-	'rm results.csv; mkdir results.csv'
-doubts 'a long line' 'results.csv: the row of ' 'head -c 1000000000 /dev/zero >>results.csv'
-says 'more than 1 GiB' 2 'it: more than 1 GiB of files' 'truncate -s 1100M ranks-2-1.csv'
-doubts 'many outputs' '.*\|\.\.\. and 99980 more' \
-	'(cd output && seq -f 5-%g.txt 100000 | xargs touch)'
-says 'escape codes and a program' 1 'Ziatest: job 1 on \?\[31m\?\$\(touch .*/pwned\)' \
-	'set_to SLURM_CLUSTER_NAME "$(printf "\033[31m\233")\$(touch $tmp/pwned)"'
-says 'names that are options, programs and variables' 0 'PASS     evidence' \
-	'touch .DS_Store output/.DS_Store -- -f table=1 "\$(touch pwned)"'
-ok 'nothing was executed' [ -z "$(find . -name pwned)" ]
-run "$summarize" it/output
-like 'no directory of a job' "$err/$status" 'summarize: error: .*no directory of a Ziatest job.*/2'
-run "$summarize" --source
-like 'bad arguments' "$err/$status" 'usage: .*/2'
-chmod -R a-w it
-find it -type f -exec cksum {} + >before
-"$summarize" --pictures pictures it | head -n 1 >first
-is 'evidence that is read-only, a reader that goes away: nothing is written' \
-	"$(find it -type f -exec cksum {} +)" "$(cat before)"
-chmod -R u+w it
+# Honest jobs
+honest 'failed launches of another size' 0 "Problems\|launch 1 on 4 nodes: status 1\|    srun: \
+error: it\|launch 2 on 4 nodes: status 137\|launch 3 on 4 nodes: not launched: two failed\|\|" \
+	'fails 4-1 1 "srun: error: it"; fails 4-2 137; fails 4-3 0
+	echo "not launched: two failed" >output/4-3.txt'
+like 'failed launches of another size do not count' "$out" \
+	'.*\|PASS\|\|.*PASS        launches: 3 of 3 valid on 8 nodes; 3 of 6 in all\|.*'
+like 'what is not known is -' "$out" ".*\|4 nodes  first( +-){11}\|4 nodes  later( +-){11}\|.*"
+honest 'a hang' 1 "Problems\|launch 2 on 8 nodes: status 124; no response from: n3 n7\|    \
+ziaprobe: error: timeout of 5 s: rank 2 on n2 has waited\|    ziaprobe: error: [^|]*: rank 4" \
+	"fails 8-2 124 \"ziaprobe: error: timeout of 5 s: rank 2 on n2 has waited\" \
+		\"ziaprobe: error: timeout of 5 s: rank 4\" \"no response from: n3 n7\""
+like 'a hang: the verdict' "$out" '.*\|FAIL: launches\|.*FAIL        launches: 2 of 3 valid on 8.*'
+honest 'causes first, three lines, each once' 1 "launch 1 on 8 nodes: status 1\|    slurmstepd: \
+error: execve\(\): no\|    ziaprobe: error: a\|    ziaprobe: error: b\|\|" \
+	"fails 8-1 1 \"Error 1\" \"ziaprobe: error: a\" \"ziaprobe: error: a\" \
+		\"ziaprobe: error: b\" \
+		\"slurmstepd: error: execve(): no\""
+like 'no valid first launch' "$out" "[^|]*\|8 nodes x 2 = 16 ranks: 602.0 ms, launch 2, no valid \
+first launch \([^|]*\|Later launches: 602.0 ms, the median of 2 \([^|]*\|FAIL: launches.*"
+lost='fails 8-1 143; fails 8-2 1; fails 8-3 1'
+honest 'a larger size that was lost' 1 'launch 1 on 8 nodes: status 143\|' "$lost"
+like 'a larger size that was lost: the figure' "$out" \
+	'[^|]*\|4 nodes x 2 = 8 ranks: 401.0 ms, the first [^|]*; no valid launch on 8 nodes\|.*'
+honest 'a size that 99 % does not need' 0 'launch 1 on 8 nodes: status 143\|' \
+	"$lost; set_to SYSTEM_NODES 4; set_to NODES_FOUND 4"
+honest 'no valid launch' 1 'Problems\|launch 1 on 8 nodes: status 1\|' \
+	'for launch in 8-1 8-2 8-3 4-1 4-2 4-3; do fails $launch 1; done; rm results.csv'
+like 'no valid launch: line 2' "$out" "[^|]*Z, -\|no valid launch\|FAIL: compute nodes, launches\|\
+\|FAIL        compute nodes: - of 8 .*launches: 0 of 3 valid on 8 nodes; 0 of 6 in all\|.*\
+UNVERIFIED  executable: - bytes [^|]*\|UNVERIFIED  clocks: no valid launch\|.*"
+cut='rm output/4-[23].txt ranks-4-[123].csv; sed -i 5,7d results.csv
+	sed -i "/^[0-9a-f]\{64\}/d" environment.txt; sed -i 3,\$d output/4-1.txt'
+honest 'a job that was cut off' 0 'Problems\|launch 1 on 4 nodes: cut off\|\|' "$cut"
+like 'a job that was cut off: line 1' "$out" '[^|]*, Open MPI v4.1.4, INCOMPLETE\|.*'
+honest 'a job that was cut off before its first launch' 1 'Slow nodes[^|]*: none' \
+	'rm output/* ranks* results.csv; sed -i "/^[0-9a-f]\{64\}/d" environment.txt'
+says 'a job that was cut off, an output that is lost' 1 'launch 2 on 8 nodes: there is no output' \
+	"$cut; rm output/8-2.txt"
+honest 'an error after the result' 1 \
+	'Problems\|launch 3 on 8 nodes: status 0\|    ziaprobe: error: x' \
+	'sed -i "s/^status/ziaprobe: error: x\n&/" output/8-3.txt'
+honest 'an error that names a cause, status 0' 1 'Problems\|launch 3 on 8 nodes: status 0\|' \
+	'sed -i "s/^status/foo ziatest: error: not found\n&/" output/8-3.txt'
+honest 'a failure after the result' 1 'Problems\|launch 3 on 8 nodes: status 1\|\|' \
+	'sed -i "s/^status 0/status 1/" output/8-3.txt'
+honest 'text before the result' 0 Slow 'sed -i "s/^Time/loaded foo Time/" output/8-1.txt'
+honest 'warnings' 0 'Warnings\|launch 1 on 8 nodes: ziaprobe: warning: w\|\|' \
+	'sed -i "2s/^/ziaprobe: warning: w\n/" output/8-1.txt'
+honest 'no step of a daemon' 0 '8 nodes  first +601.0 +- +210.0 ' \
+	'cell 2 9 ""; cell 2 10 210.000; sed -i "s/,10.000,200/,,210/" ranks-8-1.csv'
+rm -rf job
+job job MPI='MPICH 4.0.2' FENCES= HOST='n?' RUNS=1
+honest 'MPICH, hosts with ?, one launch' 0 \
+	'\|8 nodes  first +601.0 +10.0 +200.0 +20.0 +291.0 +- +80' \
+	true
+like 'one launch: there is no line 3' "$out" '[^|]*MPICH[^|]*\|8 nodes x 2 [^|]*\|PASS\|.*'
+rm -rf job
+job job PPN=1 SWEEP='16 8' RUNS=4
+honest 'above a second' 0 '16 nodes  first +1001.0 .*: none' true
 
-# slow WHAT PATTERN PROGRAM [COMMAND]: after COMMAND, the slow nodes if an awk program has altered
-# columns 4 to 10 of the ranks on 16 nodes: daemon, spawn, exec, init, fence, wait, exchange
-slow() {
+# Slow nodes
+slow() {	# WHAT PATTERN PROGRAM: after an awk program on the ranks of 16 nodes
 	export program="$3"
-	says "$1" "${5-0}" "Slow nodes[^|]*\|(node [^|]*\|)?$2" "${4-}"'
-	for file in ranks-16-*.csv; do
-		awk -F , -v OFS=, "FNR > 1 { $program } 1" $file >x
+	says "$1" 0 "Slow nodes, ms above the median of all nodes$2" 'for file in ranks-16-*; do
+		awk -F , -v OFS=, "
+			FNR > 1 {
+				$program
+				for (i = 4; i <= 16; i++)
+					if (\$i != \"\")
+						\$i = sprintf(\"%.3f\", \$i)
+			} 1" $file >x
 		mv x $file
 	done'
 }
-late='[89][0-9]{3}\.[0-9]+' little='[0-9]{1,3}\.[0-9]+'
-alike='$4 = $5 = $6 = $7 = 100; if ($10 != "") $10 = 100'
-slow 'nobody' 'none$' "$alike"
-slow 'nodes that are later the further on they are' \
-	"n16 [^|]*\|n15 [^|]*\|n14 [^|]*\|n13 .*" \
-	'$4 = $5 = $6 = 0; $7 = 10000 * $2'
-slow 'late daemon' "n3 +$late( +$little){3}" 'if ($3 == "n3") $4 += 9000'
-slow 'late processes' "n3 +$late( +$little){3}" 'if ($3 == "n3") $5 += 9000; else $9 += 9000'
-slow 'late exec' "n3 +$little +$late( +$little){2}" 'if ($3 == "n3") $6 += 9000'
-slow 'late in MPI_Init' "n3( +$little){2} +$late +$little" \
-	'if ($3 == "n3") $7 += 9000; else $9 += 9000'
-slow 'late in a fence, and waiting' 'none$' "$alike; if (\$3 == \"n3\") \$8 = \$9 = 9000"
-slow 'no daemon' "n3 +$late( +$little){3}" '$4 = ""; if ($3 == "n3") $5 += 9000'
-slow 'late in the exchange' "n3( +$little){3} +$late" \
-	'if ($10 != "" && $3 == "n3") $10 += 9000'
-late_once="$alike; if (\$3 == \"n3\" && FILENAME ~ /-2/) \$4 += 9000"
-slow 'late in one run only' 'none$' "$late_once"
-slow 'late in one of two runs only' 'none$' "$late_once" \
-	'sed -i "s/^status 0/status 1/" output/16-[34].txt' 1
-slow 'late in two of three runs' "n3 +$late .*" \
-	"$alike; if (\$3 == \"n3\" && FILENAME !~ /-2/) \$4 += 9000" \
-	'sed -i "s/^status 0/status 1/" output/16-4.txt' 1
-slow 'the worst first' 'n16 [^|]*\|n15 [^|]*\|n14 [^|]*' 'if ($2 > 13) $4 += 9000 * $2'
+heading='\|node +daemon \+ spawn +exec +init +exchange +mostly'
+slow 'a late daemon' "$heading\|n3 +900.0 +0.0 +0.0 +-?[0-9.]+ +-" 'if ($3 == "n3") $4 += 900'
+slow 'late in MPI_Init, waiting for a CPU' \
+	"$heading\|n4 +0.0 +0.0 +900.0 +- +waiting for a CPU" \
+	'if ($3 == "n4") { $7 += 900; $15 += 900 }'
+slow 'late in exec, blocked' "$heading\|n4 +0.0 +900.0 +0.0 +- +blocked" \
+	'if ($3 == "n4") { $6 += 900; $16 += 900 }'
+slow 'late in the exchange' "$heading\|n3 with n4 +0.0 +0.0 +0.0 +9[0-9]+.[0-9] +-" \
+	'if ($3 == "n3") $10 += 900'
+slow 'late by less than a tenth' ': none' 'if ($3 == "n3") $7 += 90'
+slow 'late in one launch of four' ': none' 'if ($3 == "n3" && FILENAME ~ /-2/) $7 += 900'
+slow 'the worst five first' "$heading\|n16 [^|]*\|n15 [^|]*\|n14 [^|]*\|n13 [^|]*\|n12 [^|]*" \
+	'if ($2 > 10) $4 += 100 * $2'
+rm -rf job
+job job MPI=MPICH FENCES= PPN=1 SWEEP='16 8' RUNS=4
+slow 'no fences' "$heading\|n4 +0.0 +900.0 +0.0 +- +-" 'if ($3 == "n4") { $6 += 900; $16 += 900 }'
+
+# Hostile files
+rm -rf job
+job job
+refused() {	# WHAT PATTERN COMMAND
+	says "$1" 2 "$2" "$3"
+	is "$1: nothing else is said" "$out" ''
+}
+refused 'no job' 'summarize: error: it: not a Ziatest job: ' 'rm environment.txt'
+refused 'too many launches' 'it: RUNS and SWEEP ask for more than 10000 launches' 'set_to RUNS 6000'
+refused 'a program as a setting' 'not a Ziatest job' "set_to RUNS '\$(touch $tmp/pwned)'"
+refused 'a FIFO' 'results.csv is not a regular file' 'rm results.csv; mkfifo results.csv'
+refused 'a link' 'output/8-1.txt is not a regular file' 'ln -sf /dev/zero output/8-1.txt'
+refused 'a link to a directory' 'output is not a regular file' 'mv output x; ln -s x output'
+refused 'a directory' 'build.txt is not a regular file' 'rm build.txt; mkdir build.txt'
+refused 'more than 1 GiB' 'more than 1 GiB' 'truncate -s 1100M ranks-4-1.csv'
+refused '100,000 files' 'more than 20000 files' 'seq -f output/5-%g.txt 100000 | xargs touch'
+packed() {	# WHAT PATTERN TAR-OPTION...: of an archive
+	what=$1 pattern=$2
+	shift 2
+	tar -czf bad.tgz "$@" 2>tar.log
+	run timeout 10 "$summarize" bad.tgz
+	like "packed: $what" "$err$out/$status" "summarize: error: bad.tgz: $pattern/2"
+}
+packed '100,000 files' 'more than 20000 files' it
+rm -rf it
+cp -r job it
+ln -sf /etc/passwd it/results.csv
+packed 'a link' 'it/results.csv is not a regular file' it
+rm it/results.csv
+mkfifo it/results.csv
+packed 'a FIFO' 'it/results.csv is not a regular file' it
+packed 'an absolute path' '/it/[^|]* is not in the directory of the job' -P \
+	--transform='s|^job|/it|' job
+packed 'a path upwards' 'job/../environment.txt is not in [^|]*' -P \
+	--transform='s|job/env|job/../env|' job
+packed 'two jobs' 'it/[^|]* is not in the directory of the job' job it/output
+packed 'a file twice' 'job/results.csv is there twice' --hard-dereference job job/results.csv
+truncate -s 2G it/core
+packed '2 GB that are not needed' 'more than 1 GiB' it/core job
+head -c 2000 job.tgz >cut.tgz
+head -c 100000 /dev/urandom >noise
+for file in cut.tgz noise; do
+	run timeout 10 "$summarize" $file
+	like "$file" "$err$out/$status" "summarize: error: $file: [^|]*/2"
+done
+says 'a line of 200 MB' 1 \
+	'results.csv: a row is damaged' 'head -c 200000000 /dev/zero >>results.csv'
+says 'escape codes and a program' 0 'Ziatest: job 7 on \?\[31m\?\$\(touch .*/pwned\)' \
+	'set_to SLURM_CLUSTER_NAME "$(printf "\033[31m\233")\$(touch $tmp/pwned)"'
+ok 'nothing was executed' [ ! -e pwned ]
+run "$summarize" --source
+like 'bad arguments' "$err/$status" 'usage: .*/2'
 
 # Several jobs
-cp -r "$example" other
-sed -i s/^SLURM_CLUSTER_NAME=.*/SLURM_CLUSTER_NAME=other/ other/environment.txt
-sed -i s/ziatest-virtual-1/ziatest-other-1/g other/output/*
-sed -i 's/^status 0/status 1/' other/output/8-3.txt other/output/16-4.txt
-run "$summarize" "$example" other
-row="16 of 16 +2 +2 +Open MPI v4.1.4 +$number +$number +$number to $number"
-like 'several jobs' "$out/$status" "DIR +system .*\|[^|]*/submission +virtual +$row +0 \
-+0 +STATED +STATED\|other +other +$row +2 +0 +STATED +FAIL\|\|median run, 16 x 2 .*time +daemon \
-.*\|.*difference +-?$number.*/1"
-ok 'several jobs: the differences are differences' sh -c 'printf "%s\n" "$1" | awk "
-	/^median run/ { rows = NR }
-	rows && NR == rows + 1 { split(\$0, a, \" +\") }
-	rows && NR == rows + 2 { split(\$0, b, \" +\") }
-	/^difference/ {
-		n = split(\$0, d, \" +\")
-		for (i = 2; i <= n; i++)
-			if (b[i] - a[i] - d[i] > .0011 || d[i] - b[i] + a[i] > .0011)
-				exit 1
-		good = n == 9
-	}
-	END { exit !good }"' sh "$out"
-run "$summarize" "$example" nowhere
-like 'several jobs, one is missing' "$err/$out/$status" \
-	'summarize: error: nowhere: .*/submission .*/2'
+tar -czf job.tgz job
+job other SLURM_CLUSTER_NAME=hare START=1795300000 MPI='MPICH 4.0.2' FENCES= SWEEP=4 \
+	SYSTEM_NODES=8
+run "$summarize" job.tgz other
+like 'several jobs' "$out/$err$status" "job +system +date +MPI +nodes +ppn +first +median +valid +\
+verdict\|job.tgz +virtual +2026-11-21T09:33:54Z +Open MPI v4.1.4 +8 of 8 +2 +601.0 +602.0 +6 of 6 +\
+PASS\|other +hare +2026-11-21T22:26:37Z +MPICH 4.0.2 +4 of 8 +2 +401.0 +402.0 +3 of 3 +FAIL: \
+compute nodes\|\|4 nodes x 2, ms +time .*\|job.tgz +401.0 +10.0 +100.0 +20.0 +181.0 +30.0 +60.0 [^|]*\|\
+other +401.0 +10.0 +100.0 +20.0 +- +- +60.0 +0.0 +8.0 .*\|init and fence are not compared: [^|]*other.*/1"
+cp -r job copy
+sed -i 's/^SLURM_JOB_ID=.*/SLURM_JOB_ID=8/' copy/environment.txt
+run "$summarize" job copy nowhere
+like 'the same launches twice, and no job' "$out/$err/$status" ".*\|job and copy share a start, \
+2026-11-21T09:33:57.000042Z: they are the same launches\|.*/summarize: error: nowhere: .*/2"
 
 # Pictures
-if has gnuplot; then
-	rm -rf it
-	cp -r "$example" it
-	program="'.system(\"touch $tmp/pwned\").'\`touch $tmp/pwned\`"
-	sed -i "s|^MPI: .*|MPI: $program|" it/output/*
-	sed -i "2,\$s|[^,]*\$|$program|" it/results.csv
-	run "$summarize" --pictures pictures it
-	is 'pictures: quiet, status 0' "$err$status" 0
-	ok 'pictures: a title that is a program is not executed' [ ! -e pwned ]
-	for picture in scaling ranks; do
-		like "$picture.svg: the title" "$(grep ', job 1' pictures/$picture.svg)" \
-			'(.*job 1, .*system.*, 16 nodes x 2: .* ms<.*)+'
-	done
-	is 'scaling.svg has a point for every run, the first ones apart' \
-		"$(grep -c "href='#gpPt2'" pictures/scaling.svg) $(grep -c "href='#gpPt6'" \
-		pictures/scaling.svg)" '5 13'
-	for words in '31 on n16' daemon spawn exec init fence wait exchange 'critical path'; do
-		ok "ranks.svg has $words" grep -q ">$words<" pictures/ranks.svg
-	done
-	says 'a critical path with cpu, cpu_wait, blocked and faults' 0 'PASS     evidence' \
-		'columns="    2.445     5.114    0.878       0  "
-		sed -i "s/^\(exec.\{19\}\|init.\{19\}\).\{38\}/\1$columns/" output/16-*' \
-		--pictures wide
-	ok 'a critical path with cpu, cpu_wait, blocked and faults: it has them' \
-		grep -q '^init .* 0.878       0  [0-9]* on ' it/output/16-1.txt
-	is 'ranks.svg: the critical path goes from the start to the end of the last bar' \
-		"$(tr '\n' ' ' <wide/ranks.svg |
-			grep -oE 'M840[^M]*M120\.[^M]* L(829|830)\.[0-9]*,[^ M]* ' | wc -l)" 2
-	says 'the bars are the columns' 0 Ziatest 'for file in ranks-16-*.csv; do
-			awk -F , -v OFS=, "FNR == 3 {
-				for (i = 4; i <= 10; i++)
-					\$i = \"20000.000\"
-			} 1" $file >x
-			mv x $file
-		done' --pictures columns
-	ok 'the bars are the columns: all seven' grep -q '> *140000<' columns/ranks.svg
-	says 'a picture of no valid run' 1 'no run on 16 nodes is valid' \
-		'sed -i "s/^status 0/status 1/" output/*' --pictures nothing
-	ok 'a picture of no valid run: there is none' [ ! -e nothing ]
-else
-	skip pictures 'gnuplot not found; tests/setup installs it'
-fi
+texts() {	# FILE: the texts of a picture, which is parsed
+	python3 -c "
+import sys, xml.etree.ElementTree
+for text in xml.etree.ElementTree.parse(sys.argv[1]).iter('{http://www.w3.org/2000/svg}text'):
+	print(text.text)" "$1"
+}
+rm -rf it
+job it SLURM_CLUSTER_NAME='<a&b>' HOST="$(printf %060d 0)" PPN=1 SWEEP='16 8' RUNS=2
+run "$summarize" --pictures pictures it
+is 'pictures: quiet' "$err" ''
+like 'scaling.svg' "$(texts pictures/scaling.svg)" "<a&b>, job 7, Open MPI v4.1.4: critical path \
+of each size\|daemon\|spawn\|exec\|init\|fence\|exchange\|clock\|0 ms\|200\|400\|600\|800\|1000\|\
+16 nodes x 1, first launch\|1001.0\|16 nodes x 1, median launch\|1002.0\|8 nodes x 1, first \
+launch\|601.0\|8 nodes x 1, median launch\|602.0"
+like 'ranks.svg' "$(texts pictures/ranks.svg)" "<a&b>, job 7, Open MPI v4.1.4: slowest ranks of \
+launch 1 on 16 nodes x 1, 1001.0 ms\|.*\|wait\|exchange\|.*\|0{15}\.\.\.0{15}1\|1001.0\|0{15}\.\.\.\
+0{15}3\|1000.0\|.*\|median: 0*\.\.\.0*[0-9]+\|881.0\|fastest: 0*\.\.\.0*[0-9]+\|881.0"
+is 'ranks.svg: ten nodes, the median and the fastest' \
+	"$(texts pictures/ranks.svg | grep -c '00\.\.\.00')" 12
+echo mine >mine
+ln -sf ../mine pictures/ranks.svg
+run "$summarize" --pictures pictures it
+is 'a picture does not go through a link' "$(cat mine)" mine
+says 'a picture of a damaged file of ranks' 1 '0 whole ranks in its file of ranks' \
+	'echo >ranks-8-1.csv' --pictures damaged
+is 'a picture of a damaged file of ranks: it has no bars' \
+	"$(texts damaged/ranks.svg | grep -c 00...00)" 0
+says 'a picture of no valid launch' 1 'no valid launch' \
+	'sed -i "s/^status 0/status 1/" output/*' --pictures nothing
+ok 'a picture of no valid launch: there is none' [ ! -e nothing ]
 finish

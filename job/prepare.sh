@@ -1,0 +1,121 @@
+# shellcheck shell=sh disable=SC2034,SC2154 # the variables are those of run_ziatest.sh
+# prepare.sh - what run_ziatest.sh does before the first launch
+#
+# Reads the arguments, stops the job if it cannot run, makes its directory, takes the inventory, and
+# fills in the settings that are empty. With --check, prints what the job would do, and exits.
+
+settings='RUNS SWEEP NICS PPN CORES_PER_RANK TIMEOUT SYSTEM_NODES PLACEMENT SRUN_OPTIONS'
+
+fact() {	# NAME: its value in the inventory
+	printf '%s\n' "$facts" | sed -n "s/^$1=//p"
+}
+
+set_one() {	# NAME=VALUE: sets it, with single blanks
+	value=$(printf '%s\n' "${1#*=}" | tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//')
+	number='[1-9][0-9]{0,5}'
+	name=${1%%=*}
+	case $name in
+	RUNS|TIMEOUT) allowed=$number ;;
+	NICS|PPN|CORES_PER_RANK|SYSTEM_NODES) allowed="($number)?" ;;
+	SWEEP) allowed="($number( $number)*)?" ;;
+	PLACEMENT|SRUN_OPTIONS) allowed='.*' ;;
+	*) die "unknown argument '$1'; use --check, or NAME=VALUE with one of $settings" ;;
+	esac
+	if ! printf '%s\n' "$value" | grep -qxE "$allowed"; then
+		die "$name='$value' is not valid; use a whole number from 1 to 999999"
+	fi
+	eval "$name=\$value"
+}
+
+# What the user has set for these commands could hide the job, its steps or nodes.
+# shellcheck disable=SC2046 # names
+unset $(env | grep -oE '^(SQUEUE|SCANCEL|SINFO)_[A-Z_]+')
+
+check=
+for argument; do
+	if [ "$argument" = --check ]; then
+		check=yes
+	else
+		set_one "$argument"
+	fi
+done
+for name in $settings; do
+	eval "set_one \"$name=\$$name\""
+done
+
+if [ -z "${SLURM_JOB_ID-}" ]; then
+	die 'this is not a Slurm job; submit it with sbatch, or run it in an allocation of salloc'
+elif [ -n "${SLURM_HET_SIZE-${SLURM_PACK_SIZE-}}" ]; then
+	die 'this is a heterogeneous job; submit one that has a single component'
+elif ask squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i | grep -qxF \
+	-e "$SLURM_JOB_ID.${SLURM_STEP_ID-}" \
+	-e "${SLURM_ARRAY_JOB_ID-}_${SLURM_ARRAY_TASK_ID-}.${SLURM_STEP_ID-}"; then
+	die "this is step $SLURM_STEP_ID of a job; submit it with sbatch, or run it without srun"
+elif [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f changes.diff ]; then
+	die "there is no build in $PWD; run make there"
+fi
+for program in ziatest ziaprobe; do
+	if ! grep -qx "size: $(stat -Lc %s $program) $program" build.txt; then
+		die "the size of $program is not the one in build.txt; run make again"
+	fi
+done
+result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-$SLURM_JOB_ID
+if [ -e "$result" ]; then
+	die "$PWD/$result is already there; move it away"
+elif [ ! -w . ]; then
+	die "cannot write in $PWD; make the directory writable"
+elif [ -z "$check" ]; then
+	if ! { mkdir "$result" &&
+		echo 'This job did not finish; its log may show why.' >"$result/INCOMPLETE" &&
+		mkdir "$result/output" && cp build.txt changes.diff "$result"; }; then
+		disk_full "$result"
+	fi
+fi
+
+facts=$(step_name=$step_name inherited=$inherited job/inventory "$0") ||
+	die 'the srun of the inventory failed; try "srun --nodes=1 hostname" in such a job'
+# shellcheck disable=SC2086 # names
+unset $inherited
+all_nodes=$(ask scontrol show hostnames "$SLURM_JOB_NODELIST") ||
+	die 'scontrol failed; try "scontrol show hostnames" in such a job'
+nodes_left=$all_nodes
+NICS=${NICS:-$(fact NICS_FOUND)}
+PPN=${PPN:-$NICS}
+SYSTEM_NODES=${SYSTEM_NODES:-$(fact NODES_FOUND)}
+SWEEP=$(echo "${SWEEP:-$SLURM_JOB_NUM_NODES}" | tr ' ' '\n' | sort -nru | paste -s -d ' ' -)
+# The smallest node's CPUs, from a list such as 128(x3),64
+cpus=$(echo "$SLURM_JOB_CPUS_PER_NODE" | tr , '\n' | sort -n | sed 's/(.*//; q')
+threads=$(fact THREADS)
+cores=$((cpus / ${threads:-1}))
+if [ -z "$PPN" ]; then
+	die 'no network interface was found on the first node; set NICS or PPN'
+elif [ "$PPN" -gt "$cpus" ]; then
+	die "PPN is $PPN, but a node of the job has only $cpus CPUs; use --exclusive or a lower PPN"
+elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
+	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; change one"
+elif ! find_limits; then
+	die "only $left s of the job's time are left, too few for a launch; use a longer --time"
+fi
+CORES_PER_RANK=${CORES_PER_RANK:-$((cores < PPN ? 1 : cores / PPN))}
+if [ $((PPN * CORES_PER_RANK)) -gt "$cores" ]; then
+	echo "run_ziatest.sh: warning: PPN $PPN x CORES_PER_RANK $CORES_PER_RANK is more than the" \
+		"$cores cores of a node; use lower ones" >&2
+fi
+resolved=$(for name in $settings; do
+	eval "printf '%s=%s\n' $name \"\$$name\""
+done)
+printf '%s\n\n' "$resolved"
+if [ -n "$check" ]; then
+	launches=0
+	for size in $SWEEP; do
+		printf '%s launches: ./ziatest -v -t %s --csv ... --ranks ... %s "%s"\n' \
+			"$RUNS" "$TIMEOUT" "$PPN" "$(launcher "$size")"
+		launches=$((launches + RUNS))
+	done
+	most=$((launches * (TIMEOUT + 100) + 300))
+	echo "$launches launches and the archive take up to $most s; left: ${left:-no known limit}"
+	if [ -n "$left" ] && [ "$most" -gt "$left" ]; then
+		echo 'run_ziatest.sh: warning: that may be too long; use a longer --time' >&2
+	fi
+	exit 0
+fi

@@ -1,0 +1,106 @@
+"""archive.py - an honest job's directory, with known figures, for summary.t
+
+    archive.py DIR [NAME=VALUE...]
+
+The names are those of environment.txt, and besides: START, seconds since 1970 of the first launch;
+MPI; FENCES, empty for an MPI that does not show them; HOST, what node names begin with. Launch R on
+N nodes takes 200 + 50 N + R ms on its slowest rank, 0; each rank completes 0.5 ms before the one
+that precedes it.
+"""
+import datetime
+import hashlib
+import os
+import sys
+
+top = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..')
+out = sys.argv[1]
+given = dict(setting.split('=', 1) for setting in sys.argv[2:])
+sweep, ppn = given.get('SWEEP', '8 4'), given.get('PPN', '2')
+system = given.get('SYSTEM_NODES', sweep.split()[0])
+settings = dict(RUNS='3', SWEEP=sweep, NICS=ppn, PPN=ppn, CORES_PER_RANK='8', TIMEOUT='60',
+                SYSTEM_NODES=system, PLACEMENT='--distribution=block:block', SRUN_OPTIONS='')
+facts = dict(DATE='', SLURM_CLUSTER_NAME='virtual', SLURM_JOB_ID='7', UNSET='',
+             SRUN='/usr/bin/srun', NICS_FOUND=ppn, NICS_DOWN='0', THREADS='1',
+             PROBE='/x/ziaprobe on ext4', NODES_FOUND=system, NODES_UNUSED='')
+other = dict(START='1795253637', MPI='Open MPI v4.1.4', FENCES='2', HOST='n')
+for part in settings, facts, other:
+    part.update({name: value for name, value in given.items() if name in part})
+extra = {name: given[name] for name in given if name not in {**settings, **facts, **other}}
+start, ppn = int(other['START']), int(ppn)
+SIZE = 104913536
+
+
+def stamp(seconds, form='%Y-%m-%dT%H:%M:%S.000042Z'):
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+    return moment.strftime(form)
+
+
+def write(name, *lines):
+    with open(os.path.join(out, name), 'w') as file:
+        file.writelines(line + '\n' for line in lines)
+
+
+def cells(*values):
+    return ','.join('' if value is None else '%.3f' % value if isinstance(value, float)
+                    else str(value) for value in values)
+
+
+def launch(nodes, run, start):
+    """Leaves a launch's output and file of ranks; returns its row of results.csv."""
+    spawn, init, exchange = 25. * nodes, 100. + 20 * nodes + run, 40. + 5 * nodes
+    time = 10 + spawn + 20 + init + 30 + exchange
+    fence = 30. if other['FENCES'] else None
+    if not fence:
+        init += 30
+    work = (80., 5., init - 65) if fence else (8., 5., 7.)
+    rows = ['rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
+            'mpi_init_ms,repeat_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
+            'clock_offset_ms']
+    for rank in range(nodes * ppn):
+        block = rank // ppn
+        late = .5 * rank
+        last = (exchange - late, init + 50, .03, time - late)
+        rows.append(cells(rank, block + 1, '%s%d' % (other['HOST'], block + 1), 10., spawn, 20.,
+                          init, fence, 0., *(last if block % 2 == 0 else (None, init + 50, None,
+                                                                       None)), *work, 3, 0.))
+    write('ranks-%d-%d.csv' % (nodes, run), *rows)
+    printed = '%8.2f millisecs' % time
+    if time >= 1000:
+        printed = '%3d:%02d min:sec' % divmod(time // 1000, 60)
+    write('output/%d-%d.txt' % (nodes, run),
+          'srun --job-name=ziatest-7-99 --nodes=%d --ntasks=%d --ntasks-per-node  %d ./ziaprobe '
+          '%d 42 %d -v -t 60 --csv x/results.csv --ranks x/ranks-%d-%d.csv' % (
+              nodes, nodes * ppn, ppn, start, ppn, nodes, run),
+          'Time test was completed in ' + printed, 'Slowest rank: 0', '',
+          '%.3f ms, %d nodes x %d = %d ranks' % (time, nodes, ppn, nodes * ppn), '',
+          'fences: ' + (other['FENCES'] or 'none'), 'executable: %d bytes' % SIZE,
+          'MPI: ' + other['MPI'] + ', more', 'status 0')
+    return cells(stamp(start), nodes, ppn, nodes * ppn, time, time, 0, other['HOST'] + '1', 10.,
+                 spawn, 20., init, fence, exchange, 0., *work, 6, init + 50, .03, -.067, 'n2', 'n1',
+                 .01, SIZE, other['MPI'])
+
+
+os.makedirs(os.path.join(out, 'output'))
+rows = ['started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,'
+        'exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
+        'mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_host,offset_bound_ms,'
+        'executable_bytes,mpi']
+for nodes in map(int, settings['SWEEP'].split()):
+    for run in range(1, int(settings['RUNS']) + 1):
+        rows.append(launch(nodes, run, start + 10 * (len(rows) - 1)))
+write('results.csv', *rows)
+sums = ['%s  %s' % (hashlib.sha256(name.encode()).hexdigest(), name)
+        for name in ('ziatest', 'ziaprobe')]
+sources = ['Makefile', 'ziaprobe.c', 'ziatest.c'] + sorted(
+    'probe/' + name for name in os.listdir(os.path.join(top, 'probe')))
+write('build.txt', 'built: ' + stamp(start), 'commit: abc1234', 'command: cc -std=c11',
+      'size: 26800 ziatest', 'size: %d ziaprobe' % SIZE, *sums, *[
+          '%s  %s' % (hashlib.sha256(open(os.path.join(top, name), 'rb').read()).hexdigest(), name)
+          for name in sources])
+write('changes.diff')
+facts['DATE'] = facts['DATE'] or stamp(start - 3, '%Y-%m-%dT%H:%M:%SZ')
+with open(os.path.join(top, 'run_ziatest.sh')) as script:
+    write('environment.txt', *['%s=%s' % setting for setting in settings.items()], '',
+          *['%s=%s' % fact for fact in {**facts, **extra}.items()], '', 'The batch script:',
+          *['\t' + line.rstrip('\n') for line in script], '',
+          'The programs, after the last launch:', *sums)
