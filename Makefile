@@ -54,7 +54,7 @@ ziaprobe: $(sources) probe/run.h .pad
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 
-handed_in = $(sort $(wildcard *.c probe/* job/* Makefile run_ziatest.sh))
+handed_in = $(filter-out %.md,$(sort $(wildcard *.c probe/* job/* Makefile run_ziatest.sh)))
 
 build.txt: ziatest ziaprobe
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
