@@ -18,10 +18,10 @@
 #
 # For the administrator:
 # - It writes ziatest-CLUSTER-JOBID/, ziatest-CLUSTER-JOBID.tar.gz (with -FAIL in the name if a
-#   verdict is FAIL) and the log, all in this directory.
+#   verdict is FAIL or, without a summary, if a launch failed) and the log, in this directory.
 # - It cancels only its own steps, which are named ziatest-JOBID-PID.
-# - A launch takes at most TIMEOUT and 40 seconds, and its step a minute more to end. If the step
-#   does not end, there are no more launches.
+# - A launch takes at most TIMEOUT + 40 seconds. Its step then has a minute to end. If it does not
+#   end, there are no more launches.
 # - squeue is called before and after each launch, and once a second until the step has ended.
 # - The job outlives the failure of a node, unless it is the first one, and goes on without it.
 
@@ -103,10 +103,10 @@ launcher() {	# SIZE: srun and its options
 	printf '%s\n' "$srun --cpus-per-task=$CORES_PER_RANK --ntasks-per-node "
 }
 
-# Waits up to a minute for the step of a launch to end, because the next launch would wait for it
-# inside its own time. If it has not ended, $stopped says so.
-end_step() {
-	end=$(($(date +%s) + 55))	# when the last question may begin
+# Cancels what is left of the launch's step and waits up to a minute for it to end; the next launch
+# would wait for it inside its own time. If it may still be running, $stopped says why.
+cancel_step() {
+	end=$(($(date +%s) + 47))	# the last squeue and scancel may take 13 seconds
 	stopped='squeue does not answer, so a step may still be running'
 	while [ "$(date +%s)" -lt "$end" ]; do
 		if steps=$(ask squeue -h --steps --jobs="$SLURM_JOB_ID" --format='%i %j'); then
@@ -126,7 +126,7 @@ end_step() {
 # Launches on SIZE nodes for the time in $limit. Leaves the exit status in $status.
 launch() {	# SIZE RUN
 	output=$result/output/$1-$2.txt
-	# The timeout around ziatest is for a launcher that never starts a process.
+	# ziaprobe's own timeout cannot act if the launcher never starts a process.
 	timeout --kill-after=10 $((limit + 30)) ./ziatest -v -t "$limit" \
 		--csv "$result/results.csv" --ranks "$result/ranks-$1-$2.csv" "$PPN" \
 		"$(launcher "$1")" >"$output" 2>&1
@@ -134,9 +134,9 @@ launch() {	# SIZE RUN
 	if [ "$status" -ne 0 ]; then
 		failed=1
 	fi
-	end_step
+	cancel_step
 	if [ -n "$(tail -c 1 "$output")" ]; then
-		echo >>"$output"	# the last line had no end
+		echo >>"$output"	# the last line lacks a newline
 	fi
 	remark=$({ grep -E '^Time|^Slow|error:' "$output" || tail -n 1 "$output"; } |
 		head -n 2 | paste -s -d ' ' -)
@@ -162,7 +162,7 @@ printf '%s\n\n%s\n' "$resolved" "$facts" >"$result/environment.txt" ||
 failed=0
 stopped=
 for size in $SWEEP; do
-	in_a_row=0
+	failures_in_a_row=0
 	for run in $(seq "$RUNS"); do
 		if [ -z "$stopped" ] && ! find_limits; then
 			stopped="only $left s of the job's time are left"
@@ -172,19 +172,19 @@ for size in $SWEEP; do
 		elif [ "$(echo "$nodes_left" | wc -l)" -lt "$size" ]; then
 			lost=$(echo "$all_nodes" | grep -vxF "$nodes_left" | paste -s -d ' ' -)
 			skip "$size" "$run" "the job has lost $lost"
-		elif [ "$in_a_row" -ge 2 ]; then
+		elif [ "$failures_in_a_row" -ge 2 ]; then
 			skip "$size" "$run" 'two launches of this size in a row failed'
 		else
 			launch "$size" "$run"
-			in_a_row=$((status ? in_a_row + 1 : 0))
+			failures_in_a_row=$((status ? failures_in_a_row + 1 : 0))
 		fi
 	done
 done
 printf '\nThe programs, after the last launch:\n%s\n' "$(sha256sum ziatest ziaprobe)" \
 	>>"$result/environment.txt" || disk_full "$result/environment.txt"
 
-# Without a summary, the archive's name depends on the launches alone. A Python that is too old has
-# the status of a FAIL verdict.
+# Without a summary, the archive's name depends on the launches alone. A Python that is too old
+# also exits with status 1, but leaves the summary empty.
 timeout --kill-after=1 60 job/summarize --pictures "$result" "$result" >"$result/summary.txt"
 status=$?
 if [ "$status" -le 1 ] && [ -s "$result/summary.txt" ]; then

@@ -20,32 +20,32 @@ SHAPE = '%s nodes x %s = %s ranks'
 def contradictions(job):
     """Yields the contradictions between files: the launch and both values."""
     asked, plan = set(job.asked), 'SWEEP is "%s", RUNS is %d' % (job.settings['SWEEP'], job.runs)
-    last = max((i for i, launch in enumerate(job.asked) if launch.output or launch.ranks),
+    last = max((i for i, launch in enumerate(job.asked) if launch.last_line or launch.ranks),
                default=0)
     for launch in job.asked[:last] if job.incomplete else job.asked:
-        if not launch.output:
+        if not launch.last_line:
             yield '%s: there is no output, but %s' % (launch.name, plan)
-    starts, before, name = {}, job.date.rstrip('Z'), 'DATE'
+    starts, earliest, of = {}, job.date.rstrip('Z'), 'DATE'
     for launch in sorted(job.launches.values(), key=lambda launch: (-launch.nodes, launch.run)):
-        if launch.output and launch not in asked:
+        if launch.last_line and launch not in asked:
             yield '%s: there is an output, but %s' % (launch.name, plan)
         if launch.ranks and not launch.was_made:
             yield '%s: there is a file of ranks, but the output is %s' % (
-                launch.name, '"%s"' % launch.not_launched if launch.output else 'missing')
+                launch.name, '"%s"' % launch.not_launched if launch.last_line else 'missing')
         cut = launch.was_made and launch.status is None
         if cut and not (job.incomplete and launch in job.asked[last:]):
             yield '%s: its output ends in "%s", not in "status S"' % (
-                launch.name, launch.output.strip())
+                launch.name, launch.last_line.strip())
         if launch.started in starts:
             yield '%s: it started at %s, and so did %s' % (
                 launch.name, launch.started, starts[launch.started].name)
         elif launch.started:
             starts[launch.started] = launch
             if launch in asked:
-                if launch.started < before:
+                if launch.started < earliest:
                     yield '%s: it started at %s, but %s is %s' % (
-                        launch.name, launch.started, name, before)
-                before, name = launch.started, 'the start of ' + launch.name
+                        launch.name, launch.started, of, earliest)
+                earliest, of = launch.started, 'the start of ' + launch.name
         if launch.succeeded:
             yield from disagreements(job, launch)
     seen = set()
@@ -85,8 +85,9 @@ def disagreements(job, launch):
              'Time test was completed in %s, %s ms, %s' % (time, row['time'], of_row)),
             ('%s in its row, %s by the settings', of_row,
              SHAPE % (launch.nodes, job.ppn, expected)),
-            ('%s ranks in its file of ranks, %s by the settings',
-             '%d%s' % (ranks.count, '' if ranks.whole else ' whole'), str(expected)),
+            ('%s in its file of ranks, %s by the settings',
+             '%d ranks%s' % (ranks.count, '' if ranks.whole else ' before a damaged line'),
+             '%d ranks' % expected),
             ('the latest rank completed at %s ms in its file of ranks, %s in its row',
              ranks.completed and '%.3f' % ranks.completed, row['time']),
             ('the executable has %s bytes in its row, %s in build.txt', row['executable_bytes'],
@@ -152,10 +153,11 @@ def judge_source(job, clone):
 
     commit = git('rev-parse', '--short', 'HEAD').decode().strip()
     names = git('ls-tree', '-r', '-z', '--name-only', '--full-tree', 'HEAD').decode('latin-1')
-    theirs = {'sum ' + name: hashlib.sha256(git('cat-file', 'blob', 'HEAD:' + name)).hexdigest()
-              for name in names.split('\0') if re.match(SOURCE, name)}
-    ours = {name: value for name, value in job.build.items() if re.match('sum ' + SOURCE, name)}
-    changed = sorted(name[4:] for name in {**theirs, **ours} if theirs.get(name) != ours.get(name))
+    committed = {'sum ' + name: hashlib.sha256(git('cat-file', 'blob', 'HEAD:' + name)).hexdigest()
+                 for name in names.split('\0') if re.match(SOURCE, name)}
+    built = {name: value for name, value in job.build.items() if re.match('sum ' + SOURCE, name)}
+    changed = sorted(name[4:] for name in {**committed, **built}
+                     if committed.get(name) != built.get(name))
     hidden = [name for name in changed if name not in job.changed]
     if not changed:
         return 'PASS', 'source', 'as in commit %s of %s' % (commit, clone)
@@ -178,20 +180,19 @@ def to_review(job):
     """Yields what is allowed, but may have changed the result."""
     try:
         with open(SCRIPT, encoding='ascii', errors='replace') as script:
-            ours = {line.strip() for line in script}
+            reference = {line.strip() for line in script}
         for line in job.script:
-            if line.strip() not in ours and not re.match('#+SBATCH', line):
+            if line.strip() not in reference and not re.match('#+SBATCH', line):
                 yield 'batch script: ' + line.strip()
     except FileNotFoundError:
         yield 'batch script: not compared, because there is no run_ziatest.sh beside job/'
     for name in job.changed:
         yield 'changes.diff: ' + ('built outside git' if name == 'UNKNOWN' else name)
-    unset = job.settings.get('UNSET', '').split()
     for name, value in job.settings.items():
-        if name in unset:
-            yield 'unset before the launches: %s=%s' % (name, value)
-        elif re.match(REVIEWED, name):
+        if re.match(REVIEWED, name):
             yield 'variable: %s=%s' % (name, value)
+    for name in job.settings.get('UNSET', '').split():
+        yield 'unset before the launches: %s=%s' % (name, job.settings.get(name, ''))
     if job.settings.get('NODES_UNUSED'):
         yield 'nodes not used: ' + job.settings['NODES_UNUSED']
     if number(job.settings.get('NICS_DOWN')):
@@ -206,7 +207,7 @@ def to_review(job):
 def failures(job):
     """Yields each failed launch, with the lines that explain it."""
     for launch in job.asked:
-        if launch.output and not launch.succeeded:
+        if launch.last_line and not launch.succeeded:
             status = 'cut off' if launch.status is None else 'status %d' % launch.status
             facts = [launch.not_launched or status] + launch.no_response
             clues = [clue for clues in launch.clues for clue in clues][:3]
@@ -235,13 +236,13 @@ def slow_nodes(job):
     has_fences = all(launch.row['fence'] for launch in launches)
     found = []
     for host, of_launches in excess.items():
-        usual = [statistics.median_low(each) if len(each) > 1 else None for each in of_launches]
-        slow = [i for i in range(len(PARTS)) if usual[i] is not None and usual[i] >= least[i]]
+        medians = [statistics.median_low(each) if len(each) > 1 else None for each in of_launches]
+        slow = [i for i in range(len(PARTS)) if medians[i] is not None and medians[i] >= least[i]]
         if not slow:
             continue
-        worst = max(slow, key=lambda i: usual[i])
-        work = [(time, kind) for time, kind in zip(usual[len(PARTS):], KINDS) if time is not None]
+        worst = max(slow, key=lambda i: medians[i])
+        work = [(time, kind) for time, kind in zip(medians[len(PARTS):], KINDS) if time is not None]
         is_own = has_fences and work and PARTS[worst] in ('exec', 'init')
         name = host + ' with ' + partners[host] if PARTS[worst] == 'exchange' else host
-        found.append((usual[worst], name, usual[:len(PARTS)], max(work)[1] if is_own else '-'))
+        found.append((medians[worst], name, medians[:len(PARTS)], max(work)[1] if is_own else '-'))
     return [node[1:] for node in sorted(found, key=lambda node: -node[0])[:5]]

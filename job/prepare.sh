@@ -27,9 +27,9 @@ set_one() {	# NAME=VALUE: sets it, with single blanks
 	eval "$name=\$value"
 }
 
-# What the user has set for these commands could hide the job, its steps or nodes.
+# The user's variables for these commands could hide the job, its steps or its nodes.
 # shellcheck disable=SC2046 # names
-unset $(env | grep -oE '^(SQUEUE|SCANCEL|SINFO)_[A-Z_]+')
+unset $(env | grep -oE '^(SQUEUE|SCANCEL|SINFO)_[A-Z0-9_]+')
 
 check=
 for argument; do
@@ -73,11 +73,11 @@ elif [ -z "$check" ]; then
 fi
 
 facts=$(step_name=$step_name inherited=$inherited job/inventory "$0") ||
-	die 'the srun of the inventory failed; try "srun --nodes=1 hostname" in such a job'
+	die 'the srun of the inventory failed; try "srun --nodes=1 hostname" in a job like this'
 # shellcheck disable=SC2086 # names
 unset $inherited
 all_nodes=$(ask scontrol show hostnames "$SLURM_JOB_NODELIST") ||
-	die 'scontrol failed; try "scontrol show hostnames" in such a job'
+	die 'scontrol failed; try "scontrol show hostnames" in a job like this'
 nodes_left=$all_nodes
 NICS=${NICS:-$(fact NICS_FOUND)}
 PPN=${PPN:-$NICS}
@@ -92,14 +92,14 @@ if [ -z "$PPN" ]; then
 elif [ "$PPN" -gt "$cpus" ]; then
 	die "PPN is $PPN, but a node of the job has only $cpus CPUs; use --exclusive or a lower PPN"
 elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
-	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; change one"
+	die "SWEEP asks for ${SWEEP%% *} nodes, but the job only $SLURM_JOB_NUM_NODES; ask for more"
 elif ! find_limits; then
 	die "only $left s of the job's time are left, too few for a launch; use a longer --time"
 fi
 CORES_PER_RANK=${CORES_PER_RANK:-$((cores < PPN ? 1 : cores / PPN))}
 if [ $((PPN * CORES_PER_RANK)) -gt "$cores" ]; then
 	echo "run_ziatest.sh: warning: PPN $PPN x CORES_PER_RANK $CORES_PER_RANK is more than the" \
-		"$cores cores of a node; use lower ones" >&2
+		"$cores cores of a node; reduce one of them" >&2
 fi
 resolved=$(for name in $settings; do
 	eval "printf '%s=%s\n' $name \"\$$name\""

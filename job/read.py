@@ -1,7 +1,7 @@
 """read - the files of a Ziatest job, in its archive or its directory
 
-Each file is read once, line by line, and only what the summary needs is kept. Times are in ms, as
-in the files. None is an unknown value.
+Each file is read once, line by line. Of outputs and files of ranks, only what the summary needs
+is kept. Times are in ms, as in the files. None is an unknown value.
 """
 import datetime
 import gzip
@@ -37,7 +37,7 @@ START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 RESULT = re.compile('Time test was completed in +(?:[0-9.]+ millisecs|[0-9]+:[0-9]+ min:sec)|'
                     '[0-9.]+ ms, [0-9]+ nodes x [0-9]+ = [0-9]+ ranks')
 ERROR = re.compile('zia(?:test|probe): error:')
-CLUES = [  # to why a launch failed, the most telling first
+CLUES = [  # to the cause of a failure, the most specific first
     re.compile('PMI support|OPAL ERROR: Unreachable|execve|shared libraries|'
                'Task launch .*failed on node|Node failure on|not found'),
     re.compile('ziaprobe: error:'), re.compile('error', re.IGNORECASE)]
@@ -52,8 +52,8 @@ UNREADABLE = (Unreadable, OSError, EOFError, zlib.error, tarfile.TarError, Value
               OverflowError, RecursionError, MemoryError)
 
 
-class Unpacked(gzip.GzipFile):
-    """What an archive holds, up to LARGEST_JOB bytes"""
+class LimitedGzip(gzip.GzipFile):
+    """A compressed file of which at most LARGEST_JOB bytes are read"""
     left = LARGEST_JOB
 
     def read(self, size=-1):
@@ -65,12 +65,13 @@ class Unpacked(gzip.GzipFile):
 
 
 def in_archive(path):
-    """Yields of each member its name, whether it is a directory, whether it is a regular file, its
-    size, and a function that opens it."""
+    """Yields the name of each member, whether it is a directory, whether it is a regular file, its
+    size, and a function that opens it, which must be called before the next member is asked for.
+    """
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), 'rb') as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise Unreadable('not a regular file')
-        with tarfile.open(fileobj=Unpacked(fileobj=file), mode='r|') as archive:
+        with tarfile.open(fileobj=LimitedGzip(fileobj=file), mode='r|') as archive:
             for member in archive:
                 yield (member.name, member.isdir(), member.isreg() and not member.issparse(),
                        member.size, lambda: archive.extractfile(member))
@@ -89,8 +90,8 @@ def in_directory(path):
 
 
 def job_files(path):
-    """Yields of each file of a job the groups of JOB_FILE, without the directory, and its
-    contents."""
+    """Yields the groups of JOB_FILE for each file of a job, without the directory, and the file,
+    open for reading."""
     directory, names, left = None, set(), LARGEST_JOB
     members = in_directory(path) if os.path.isdir(path) else in_archive(path)
     for count, (name, is_directory, is_file, size, opened) in enumerate(members):
@@ -98,6 +99,9 @@ def job_files(path):
             raise Unreadable('more than %d files' % MOST_FILES)
         match = JOB_FILE.match(name)
         if not match or match.group(2) == 'output' and is_directory:
+            continue
+        kind = match.group(3)
+        if kind and name.endswith('.txt') != (kind == 'output/'):
             continue
         directory = match.group(1) if directory is None else directory
         if match.group(1) != directory or name.startswith('/') or '..' in name.split('/'):
@@ -199,9 +203,9 @@ class Ranks:
         if row['completed']:
             self.completed = max(self.completed or 0, float(row['completed']))
 
-    def partner(self, number):
-        """The node with which the node of a number exchanges, if it originates"""
-        return self.nodes.get(number + 1) or self.nodes[min(self.nodes)]
+    def partner(self, node_number):
+        """The node with which that node exchanges, if it originates"""
+        return self.nodes.get(node_number + 1) or self.nodes[min(self.nodes)]
 
 
 class Launch:
@@ -210,10 +214,10 @@ class Launch:
     def __init__(self, nodes, run):
         self.nodes, self.run = nodes, run
         self.name = 'launch %d on %d nodes' % (run, nodes)
-        self.output = self.ranks = self.row = None  # of the output the last line
-        self.started = self.status = None
-        self.was_made = self.has_error = False
-        self.not_launched, self.no_response = '', []  # the lines that begin so
+        self.last_line = self.ranks = self.row = None  # the last line of its output
+        self.started = self.status = self.time = None
+        self.was_made = self.has_error = self.succeeded = self.valid = False
+        self.not_launched, self.no_response = '', []  # the lines with these prefixes
         self.printed, self.warnings = [], []
         self.clues = [[] for _ in CLUES]  # at most three lines for each
 
@@ -233,7 +237,7 @@ class Launch:
             clues = next((clues for clues, clue in zip(self.clues, CLUES) if clue.search(line)), [])
             if len(clues) < 3 and line.strip() not in clues:
                 clues.append(line.strip())
-        self.output = line
+        self.last_line = line
         if re.match('not launched: .*\n', line):
             self.not_launched = line.strip()
         self.was_made = not self.not_launched
@@ -242,6 +246,7 @@ class Launch:
         self.no_response = [before.strip()] if before.startswith('no response from: ') else []
 
     def add_row(self, row):
+        """Adds its row, or None, once everything else has been read."""
         self.row = row
         self.time = float(row['time']) if row else None
         self.succeeded = self.status == 0 and not self.has_error

@@ -9,7 +9,7 @@ from judge import failures, slow_nodes, to_review
 from read import PARTS, RANK_STEPS, STEPS, times
 
 SHOWN = 20  # of a list
-LONGEST_LINE = 1000
+LONGEST_SHOWN = 1000
 STEPS_AND_WORK = STEPS + 'cpu cpu_wait blocked'.split()
 # Their brightness differs by 12 % or more.
 COLOURS = {'daemon': '#1c1f45', 'spawn': '#b9dcf2', 'exec': '#2b6ea8', 'init': '#eba63c',
@@ -17,8 +17,8 @@ COLOURS = {'daemon': '#1c1f45', 'spawn': '#b9dcf2', 'exec': '#2b6ea8', 'init': '
 
 
 def printable(text):
-    """ASCII without control characters, in lines that are cut"""
-    return '\n'.join(re.sub('[^ -~]', '?', line[:LONGEST_LINE])
+    """Printable ASCII, as bytes; long lines are cut."""
+    return '\n'.join(re.sub('[^ -~]', '?', line[:LONGEST_SHOWN])
                      for line in text.split('\n')).encode('ascii')
 
 
@@ -27,7 +27,7 @@ def ms(time):
 
 
 def table(rows, left=1):
-    """Lines of a table; the first columns are set to the left."""
+    """Lines of a table; the first LEFT columns are aligned to the left."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         yield '  '.join(cell.ljust(width) if i < left else cell.rjust(width)
@@ -57,13 +57,13 @@ def headline(job):
     steps = sorted(((time or 0, name) for time, name in zip(times(job.figure.row, STEPS), STEPS)),
                    key=lambda step: -step[0])[:3]
     shares = [round(100 * time / (job.figure.time or 1)) for time, _ in steps]
-    shares[-1] -= max(0, sum(shares) - 100)  # rounded up
+    shares[-1] = max(0, min(shares[-1], 100 - sum(shares[:-1])))  # they may be rounded up
     text = ', '.join('%d %% %s' % (share, name) for share, (_, name) in zip(shares, steps))
     larger = [str(size.nodes) for size in job.sizes if size.nodes > job.size.nodes]
     return '%d nodes x %d = %d ranks: %s ms, %s (%s, %d %% other)%s' % (
         job.size.nodes, job.ppn, job.size.nodes * job.ppn, ms(job.figure.time),
         'the first launch' if job.size.first else
-        'launch %d, no valid first launch' % job.figure.run, text, 100 - sum(shares),
+        'launch %d, no valid first launch' % job.figure.run, text, max(0, 100 - sum(shares)),
         '; no valid launch on %s nodes' % ', '.join(larger) if larger else '')
 
 
@@ -138,8 +138,8 @@ def comparison(jobs):
         yield ''
         yield from table(rows)
         if is_mixed:
-            yield 'init and fence are not compared: the fences of %s are not known, and its cpu, ' \
-                'cpu_wait and blocked are those of exec alone' % ', '.join(hidden)
+            yield 'init and fence are not compared: the fences of %s are not known; ' \
+                'cpu, cpu_wait and blocked are those of exec alone there' % ', '.join(hidden)
 
 
 def drawing(title, names, bars):

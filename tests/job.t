@@ -167,7 +167,7 @@ exec "$REAL_SRUN" "$@"
 END
 chmod +x later in-step refusing/srun
 calls="PATH=$PWD/refusing:$PATH REAL_SRUN=$(command -v srun)"
-stops above "$salloc --nodes=2" 'SWEEP asks for 3 nodes, but the job has 2; change one' \
+stops above "$salloc --nodes=2" 'SWEEP asks for 3 nodes, but the job only 2; ask for more' \
 	NICS=1 SWEEP='2 3'
 stops no-interface "$salloc --nodes=1" 'no network interface was found [^|]*; set NICS or PPN'
 stops crowded "$salloc --nodes=1" 'PPN is 17, but a node [^|]* 16 CPUs; use --exclusive or [^|]*' \
@@ -212,9 +212,9 @@ job sweep "SLURM_DISTRIBUTION=cyclic SLURM_LABELIO=1 SLURM_DEBUG= SLURM_MPI_TYPE
 	SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4 2' PPN=2 NICS=2 SYSTEM_NODES=4
 clone=small
 facts=$(cat sweep/ziatest-*/environment.txt)
-is 'a sweep: what is left' "$left $status" "$good"	# needs the new job/summarize
+is 'a sweep: what is left' "$left $status" "$good"	
 like 'a sweep: line 4 of the summary' "$(sed -n 4p sweep/ziatest-*/summary.txt)" \
-	'UNVERIFIED: compute nodes, ranks per node'	# needs the new job/summarize
+	'UNVERIFIED: compute nodes, ranks per node'	
 is 'a sweep: what is in the archive' "$(tar -tzf sweep/ziatest-*.tar.gz |
 	sed 's/^ziatest-virtual-[0-9]*.//; /\/$\|^$/d' | sort | paste -s -d ' ' -)" \
 	"build.txt changes.diff environment.txt$(printf ' output/%s.txt' 2-1 2-2 4-1 4-2)\
@@ -467,7 +467,7 @@ like 'one of 3 nodes does not respond: its output names it' "$output" \
 	"no response from: n$drawn\|status [1-9][0-9]*"
 like 'one of 3 nodes does not respond: the summary names it' \
 	"$("$top/job/summarize" silent/ziatest-*/)" \
-	".*\|Problems\|.*no response from: n$drawn.*"	# needs the new job/summarize
+	".*\|Problems\|.*no response from: n$drawn.*"	
 hangs heard Start 4
 like 'every node reports the timeout: none is named' "$log" ".*\|$line\|Ziatest: .*"
 

@@ -149,9 +149,10 @@ says 'git that fails' 2 'summarize: error: it: --source: fatal: [^|]*nowhere.*' 
 says 'a module line that was added' 0 'To review\|batch script: module load warm\|\|ms ' \
 	'sed -i "s/^\t#SBATCH --nodes.*/\t#SBATCH --nodes=8/
 		s/^\t# ---- Edit no further.*/\tmodule load warm\n&/" environment.txt'
-says 'variables, nodes, interfaces' 0 "To review\|unset before the launches: SLURM_HINT=x\|\
-variable: LD_PRELOAD=/x.so\|variable: UCX_TLS=tcp\|nodes not used: 3 idle, 1 down\|network \
-interfaces that are down: 2\|\|" 'set_to UNSET "SLURM_HINT SLURM_X"
+says 'variables, nodes, interfaces' 0 "To review\|variable: LD_PRELOAD=/x.so\|variable: \
+UCX_TLS=tcp\|unset before the launches: SLURM_HINT=x\|unset before the launches: SLURM_X=\|nodes \
+not used: 3 idle, 1 down\|network interfaces that are down: 2\|\|" \
+	'set_to UNSET "SLURM_HINT SLURM_X"
 	set_to NODES_UNUSED "3 idle, 1 down"
 	set_to NICS_DOWN 2
 	sed -i "s|^SRUN=|SLURM_HINT=x\nLD_PRELOAD=/x.so\nUCX_TLS=tcp\nSLURM_CONF=y\n&|" \
@@ -186,12 +187,12 @@ contradicts 'an output that lacks its last character' \
 	'head -c -1 output/8-3.txt >x; mv x output/8-3.txt'
 contradicts 'a cut row' 'launch 3 on 4 nodes: its status is 0, but results.csv has no row that' \
 	'head -c -5 results.csv >x; mv x results.csv'
-contradicts 'a cut file of ranks' "launch 1 on 4 nodes: 7 whole ranks in its file of ranks, 8 by \
-the settings" 'head -c -5 ranks-4-1.csv >x; mv x ranks-4-1.csv'
-contradicts 'a rank that is lost' "launch 1 on 4 nodes: 1 whole ranks in its file of ranks, 8 by \
-the settings" 'sed -i 3d ranks-4-1.csv'
+contradicts 'a cut file of ranks' "launch 1 on 4 nodes: 7 ranks before a damaged line in its \
+file of ranks, 8 ranks by the settings" 'head -c -5 ranks-4-1.csv >x; mv x ranks-4-1.csv'
+contradicts 'a rank that is lost' "launch 1 on 4 nodes: 1 ranks before a damaged line in its \
+file of ranks, 8 ranks by the settings" 'sed -i 3d ranks-4-1.csv'
 contradicts 'two files of ranks in one' \
-	'launch 1 on 4 nodes: 8 whole ranks in its file of ranks, 8 ' \
+	'launch 1 on 4 nodes: 8 ranks before a damaged line in its file of ranks, 8 ranks ' \
 	'sed 1d ranks-4-2.csv >>ranks-4-1.csv'
 swap() {	# FILE FILE
 	mv "$1" x
@@ -417,7 +418,7 @@ echo mine >mine
 ln -sf ../mine pictures/ranks.svg
 run "$summarize" --pictures pictures it
 is 'a picture does not go through a link' "$(cat mine)" mine
-says 'a picture of a damaged file of ranks' 1 '0 whole ranks in its file of ranks' \
+says 'a picture of a damaged file of ranks' 1 '0 ranks before a damaged line in its file of ranks' \
 	'echo >ranks-8-1.csv' --pictures damaged
 is 'a picture of a damaged file of ranks: it has no bars' \
 	"$(texts damaged/ranks.svg | grep -c 00...00)" 0
