@@ -63,9 +63,10 @@ for name in ['$summarize'] + glob.glob('$top/job/*.py'):
 	sys.version_info < (3, 8) or ast.parse(open(name).read(), feature_version=(3, 6))"
 is 'programs for Python 3.6' "$err$status" 0
 
-cat >expected <<'END'
+cat >expected <<END
 Ziatest: job 7 on virtual, 2026-11-21T09:33:54Z, Open MPI v4.1.4
-8 nodes x 2 = 16 ranks: 601.0 ms, the first launch (43 % init, 33 % spawn, 13 % exchange, 11 % other)
+8 nodes x 2 = 16 ranks: 601.0 ms, the first launch (43 % init, 33 % spawn, 13 % exchange, 11 % \
+other)
 Later launches: 602.0 ms, the median of 2 (602.0 to 603.0)
 PASS
 
@@ -76,11 +77,16 @@ PASS        consistency: no contradictions found
 PASS        executable: 104913536 bytes (at least 104857600 required)
 PASS        clocks: started on a node of the job; node clocks within 0.067 ms
 
-ms       launch                             time  daemon  spawn  exec   init  fence  exchange  clock   cpu  cpu_wait  blocked
-8 nodes  first                             601.0    10.0  200.0  20.0  261.0   30.0      80.0    0.0  80.0       5.0    196.0
-8 nodes  the median of 2 (602.0 to 603.0)  602.0    10.0  200.0  20.0  262.0   30.0      80.0    0.0  80.0       5.0    197.0
-4 nodes  first                             401.0    10.0  100.0  20.0  181.0   30.0      60.0    0.0  80.0       5.0    116.0
-4 nodes  the median of 2 (402.0 to 403.0)  402.0    10.0  100.0  20.0  182.0   30.0      60.0    0.0  80.0       5.0    117.0
+ms       launch                             time  daemon  spawn  exec   init  fence  exchange  \
+clock   cpu  cpu_wait  blocked
+8 nodes  first                             601.0    10.0  200.0  20.0  261.0   30.0      80.0    \
+0.0  80.0       5.0    196.0
+8 nodes  the median of 2 (602.0 to 603.0)  602.0    10.0  200.0  20.0  262.0   30.0      80.0    \
+0.0  80.0       5.0    197.0
+4 nodes  first                             401.0    10.0  100.0  20.0  181.0   30.0      60.0    \
+0.0  80.0       5.0    116.0
+4 nodes  the median of 2 (402.0 to 403.0)  402.0    10.0  100.0  20.0  182.0   30.0      60.0    \
+0.0  80.0       5.0    117.0
 
 Slow nodes, ms above the median of all nodes: none
 END
@@ -386,8 +392,9 @@ run "$summarize" job.tgz other
 like 'several jobs' "$out/$err$status" "job +system +date +MPI +nodes +ppn +first +median +valid +\
 verdict\|job.tgz +virtual +2026-11-21T09:33:54Z +Open MPI v4.1.4 +8 of 8 +2 +601.0 +602.0 +6 of 6 +\
 PASS\|other +hare +2026-11-21T22:26:37Z +MPICH 4.0.2 +4 of 8 +2 +401.0 +402.0 +3 of 3 +FAIL: \
-compute nodes\|\|4 nodes x 2, ms +time .*\|job.tgz +401.0 +10.0 +100.0 +20.0 +181.0 +30.0 +60.0 [^|]*\|\
-other +401.0 +10.0 +100.0 +20.0 +- +- +60.0 +0.0 +8.0 .*\|init and fence are not compared: [^|]*other.*/1"
+compute nodes\|\|4 nodes x 2, ms +time .*\|job.tgz +401.0 +10.0 +100.0 +20.0 +181.0 +30.0 +60.0 \
+[^|]*\|other +401.0 +10.0 +100.0 +20.0 +- +- +60.0 +0.0 +8.0 .*\|\
+init and fence are not compared: [^|]*other.*/1"
 cp -r job copy
 sed -i 's/^SLURM_JOB_ID=.*/SLURM_JOB_ID=8/' copy/environment.txt
 run "$summarize" job copy nowhere
