@@ -13,12 +13,13 @@ CFLAGS  = -O2 -std=c11
 PREFIX  = /usr/local
 DESTDIR =
 
-# The specification's 100 MB executable: bytes of pad in ziaprobe, 100 MiB, random so that they
-# do not compress.
+# The size of the pad in ziaprobe, in bytes: 100 MiB, for the specification's 100 MB executable. The
+# bytes are random, so that they do not compress.
 PAD = 104857600
 
-# What lets ziaprobe see when a rank waits in MPI_Init (probe/fence.c): it shows the fences to the
-# MPI library, and no other name of its own. A static build goes without, and so does 'make FENCE='.
+# The flags that let ziaprobe see when a rank waits in MPI_Init (probe/fence.c). They export its
+# fence functions to the MPI library, but no other name of its own. A static build does not use
+# them, nor does 'make FENCE='.
 static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
 FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
 
@@ -76,8 +77,8 @@ changes.diff: ziatest ziaprobe
 		echo UNKNOWN; \
 	fi >$@
 
-# The main job: a 4-node Slurm inside this machine, 4 processes on each node. With MPICH:
-# make clean run MPICC=mpicc.mpich
+# Runs the main job on a virtual 4-node Slurm cluster on this machine, with 4 processes per node. To
+# use MPICH: make clean run MPICC=mpicc.mpich
 run: all
 	@tests/run
 
@@ -89,7 +90,7 @@ check: all
 soak: all
 	tests/soak $(or $(ROUNDS),100) $(SEED)
 
-# What the benchmark itself costs; BENCH=full for the long version
+# Measures what the benchmark itself costs; BENCH=full runs the long version
 bench: all
 	MPICC='$(MPICC)' CC='$(CC)' tests/bench/run $(BENCH)
 

@@ -19,12 +19,12 @@
  * answers after its own exchange. If there is only one block, each process exchanges the byte with
  * itself. MPI_Gather then brings the stamps to rank 0.
  *
- * The launch and main(), down to the line that says so, are on the clock. The header of each file
- * in probe/ lists which of its functions run on the clock.
+ * The launch is on the clock, and so is main() down to the comment "Off the clock from here on".
+ * The header of each file in probe/ lists which of its functions run on the clock.
  *
- * Off the clock, rank 0 gathers what it needs to judge the measurement: is each block a node of its
- * own, does the start precede everything else, was no clock stepped? It then prints either the
- * result or an error.
+ * Off the clock, rank 0 gathers what it needs to judge the measurement: whether each block has a
+ * node of its own, whether the start precedes everything else, and whether any clock was stepped.
+ * It then prints either the result or an error.
  *
  * Exit status: 0 on success; 1 on rank 0 if the measurement is invalid or output cannot be written,
  * and on every rank if MPI and the launcher do not match; 2 on every rank if the arguments or the
@@ -84,7 +84,7 @@ static const char *parse(int argc, char **argv)
 	int64_t sec, usec, n;
 	int option, count = 0, at = 1; /* the argument being read */
 
-	opterr = 0; /* otherwise every rank would complain */
+	opterr = 0; /* otherwise every rank would print an error */
 	/* Because of the '-', other arguments are returned as the value of option 1. */
 	while ((option = getopt_long(argc, argv, "-vt:", names, NULL)) != -1) {
 		switch (option) {
@@ -116,7 +116,7 @@ static const char *parse(int argc, char **argv)
 	}
 	if (count != 3 || optind < argc) /* arguments after a -- */
 		return "expected exactly three arguments: SEC, USEC and N";
-	/* Half the range, so that no difference overflows. */
+	/* Only half the range is allowed, so that differences do not overflow. */
 	if ((sec = to_number(numbers[0], INT64_MAX / 1000000 / 2)) < 0)
 		return "SEC, the start in seconds since 1970, must be a whole number";
 	if ((usec = to_number(numbers[1], 999999)) < 0)
@@ -168,8 +168,8 @@ static void answer(int originator)
 	MPI_Send(&byte, 1, MPI_BYTE, originator, 0, MPI_COMM_WORLD);
 }
 
-/* Plays this rank's part, from the stamp SINCE. Returns the stamp of the reply, or UNKNOWN on a
- * responder. */
+/* Plays this rank's part in the exchange, which begins at the stamp SINCE. Returns the stamp of the
+ * reply, or UNKNOWN on a responder. */
 static int64_t exchange(int rank, int size, int n, int64_t since)
 {
 	int to = responder(rank, size, n), second = second_originator(rank, size, n);
@@ -189,10 +189,10 @@ static int64_t exchange(int rank, int size, int n, int64_t since)
 	return replied;
 }
 
-/* Runs the exchange twice more, off the clock like all that follows down to main(): first untimed,
- * so that both partners are ready, then timed. If the number of blocks is odd, the last block takes
- * no part, because block 0 is busy with its own partner. Returns the round-trip time in us, or
- * UNKNOWN if this rank has none. */
+/* Runs the exchange twice more: once untimed, so that both partners are ready, and once timed. Like
+ * everything from here down to main(), this is off the clock. If the number of blocks is odd, the
+ * last block does not take part, because block 0 is busy with its own partner. Returns the
+ * round-trip time in us, or UNKNOWN if this rank has none. */
 static int64_t repeat_exchange(int rank, int size, int n)
 {
 	int to = responder(rank, size, n);
@@ -210,8 +210,8 @@ static int64_t repeat_exchange(int rank, int size, int n)
 	return trip;
 }
 
-/* Finds the latest reply: the rank that received it is the slowest, and the time is that stamp
- * minus the start. If several replies are equally late, the lowest rank counts. */
+/* Finds the latest reply. The rank that received it is the slowest rank, and the time is the stamp
+ * of that reply minus the start. If several replies are equally late, the lowest rank counts. */
 static void find_result(struct run *run)
 {
 	run->responder = allocate(run->size, sizeof *run->responder);
@@ -281,7 +281,7 @@ static int refuse(const char *wrong, int divisible)
 			       "library's mpirun, or another srun --mpi=TYPE (see srun --mpi=list)",
 			       started);
 		else
-			poll(NULL, 0, 1000); /* the launcher may end all when one exits */
+			poll(NULL, 0, 1000); /* the launcher may end all processes when one exits */
 		return 1;
 	}
 	if (!wrong && divisible)

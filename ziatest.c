@@ -11,11 +11,11 @@
  * not search PATH. If the launcher is plain words, no shell is involved either. Otherwise, or if
  * the launcher cannot be run, ziatest becomes /bin/sh, which runs the printed line.
  *
- * Invariants:
- *   - ziatest runs what a shell would run if it were given the printed line. The only exception is
- *     a program whose name also means something else to a shell, such as a builtin: it runs.
- *   - A launcher of plain words keeps ziatest's process id, so signals sent to ziatest reach it.
- *   - The stamp is read from the realtime clock, because the end is read on other nodes.
+ * Invariants: - ziatest runs what a shell would run if it were given the printed line. There is one
+ * exception: if a name means both a program and something else to the shell, such as a builtin,
+ * ziatest runs the program. - A launcher of plain words keeps ziatest's process id, so signals sent
+ * to ziatest reach it. - The stamp is read from the realtime clock, because the end is read on
+ * other nodes.
  */
 #define _GNU_SOURCE /* adjtimex, getopt_long */
 
@@ -62,7 +62,8 @@ static const char help[] =
 	"Exit status: the launcher's own; 1 if there is nothing to launch, 2 for a usage\n"
 	"error, 124 if the timeout expired, 126 or 127 if the launcher cannot be run.\n";
 
-/* Plain words contain no special characters. A shell splits them at blanks, and that is all. */
+/* Plain words contain no special characters. A shell splits them at blanks and does nothing else to
+ * them. */
 static const char blanks[] = " \t", special[] = "|&;<>()$`\"'\\*?[]{}#~\n";
 
 /* Prints an error on stderr and exits with STATUS. If FORMAT ends in ':', the text for errno
@@ -82,8 +83,8 @@ static _Noreturn void fail(int status, const char *format, ...)
 	exit(status);
 }
 
-/* Returns TEXT, the value of NAME, without leading zeros. It must be digits only, and from 1 to
- * INT_MAX because ziaprobe keeps it in an int. */
+/* Returns TEXT, the value of NAME, without leading zeros. It must consist of digits only, and must
+ * be from 1 to INT_MAX because ziaprobe stores it in an int. */
 static char *number(const char *name, char *text)
 {
 	long long value = strtoll(text, NULL, 10);
@@ -120,7 +121,8 @@ static char *find_probe(void)
  * without a slash is looked up in PATH, where an empty entry is the current directory. */
 static char *find_program(const char *name)
 {
-	static char path[PATH_MAX + 1]; /* A path that is cut off is too long for exec. */
+	static char
+		path[PATH_MAX + 1]; /* A path that is truncated here is too long for exec anyway. */
 	const char *dir = strchr(name, '/') ? "" : getenv("PATH");
 	int end;
 
@@ -134,9 +136,9 @@ static char *find_program(const char *name)
 }
 
 /* Describes the launch node in the environment. ZIATEST_NODE is its boot id or, if that cannot be
- * read, its name. ZIATEST_SYNC is the maximum error of its clock in us, or "no" from 16 s on, which
- * is the kernel's own limit. It is unset if adjtimex fails. The flag STA_UNSYNC would not do,
- * because chrony without rtcsync leaves it set on a good clock. */
+ * read, its name. ZIATEST_SYNC is the maximum error of its clock in us, or "no" if that is 16 s or
+ * more, which is the kernel's own limit. It is unset if adjtimex fails. The STA_UNSYNC flag is not
+ * used, because chrony without rtcsync leaves it set even if the clock is synchronised. */
 static void describe_launch_node(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -272,7 +274,7 @@ int main(int argc, char **argv)
 	if (*begin == '-')
 		fail(2, "the launcher begins with '-': '%s'; put options before N", launcher);
 
-	first = strstr(launcher, "{}") ? 1 : 0; /* With {}, no N is appended. */
+	first = strstr(launcher, "{}") ? 1 : 0; /* If there is a {}, N is not appended. */
 	words[1] = find_probe();
 	words[2] = sec;
 	words[3] = usec;

@@ -28,9 +28,9 @@ static int64_t receive(int rank, int first)
 	return stamp;
 }
 
-/* Compares clocks for BLOCK, one of BLOCKS blocks of N ranks, whose first rank calls this: sends
- * its clock to the child blocks, then asks the parent block for its clock. Returns the offset of
- * this clock from the parent's, or 0 for block 0, which has no parent. */
+/* Compares clocks for BLOCK, one of BLOCKS blocks of N ranks. Only the first rank of BLOCK calls
+ * this. It sends its clock to the child blocks, then asks the parent block for that block's clock.
+ * Returns the offset of this clock from the parent's, or 0 for block 0, which has no parent. */
 struct clock compare_clocks(int block, int blocks, int n)
 {
 	/* Nothing is known yet. The division by 256 prevents overflow when bounds are added up
@@ -103,7 +103,7 @@ void resolve_clocks(struct run *run)
 
 	sum_clocks(run, sums);
 	run->median_block = run->worst_block = reference = find_median_block(sums, blocks);
-	for (int rank = run->size - 1; rank >= 0; rank--) /* so that the lowest counts */
+	for (int rank = run->size - 1; rank >= 0; rank--) /* so that the lowest such rank counts */
 		if (run->records[rank].on_launch_node) {
 			run->launch_clock_known = 1;
 			reference = rank / run->n;
@@ -111,7 +111,8 @@ void resolve_clocks(struct run *run)
 	for (int i = 0; i < blocks; i++) {
 		struct clock clock = difference(sums + i, sums + run->median_block);
 
-		/* Of equal offsets, often 0, the one with the largest bound counts. */
+		/* If several offsets are equally large, often 0, the one with the largest bound
+		 * counts. */
 		if (llabs(clock.offset) > llabs(run->worst.offset) ||
 		    (llabs(clock.offset) == llabs(run->worst.offset) &&
 		     clock.bound > run->worst.bound)) {

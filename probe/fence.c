@@ -17,12 +17,14 @@
 
 #include <stdatomic.h>
 
-/* The first fences; 0 means not yet. Callbacks write here from the library's thread. */
+/* The stamps of the first fences; 0 means that it has not happened yet. Callbacks write here from
+ * the library's thread. */
 static struct {
 	_Atomic int64_t entered, left;
 } fences[FENCES];
 
-/* The function found last, and the library that contains it; NULL if none yet. */
+/* The function that was found last and the library that contains it; NULL if none has been found
+ * yet. */
 static struct {
 	const char *name, *file;
 } library;
@@ -113,7 +115,8 @@ static struct callback {
 static _Thread_local int depth;
 
 /* Begins a fence, which counts only if it is a fence OF_ALL ranks. Returns its index, or -1 if it
- * does not count. Every call must be matched: by leave_fence() or, if non-blocking, by depth--. */
+ * does not count. Every call must be matched by a call of leave_fence() or, for a non-blocking
+ * fence, by depth--. */
 static int enter_fence(int of_all)
 {
 	int i;
@@ -134,7 +137,7 @@ static void stamp_left(int i)
 	fences[i].left = now();
 }
 
-/* Ends fence I, the value that enter_fence() returned. */
+/* Ends fence I, where I is the value that enter_fence() returned. */
 static void leave_fence(int i)
 {
 	depth--;
@@ -167,7 +170,7 @@ static int covers_all_ranks(const void *procs, size_t count)
  * NULL if there is none. */
 static void *function_of(const char *file, const char *name)
 {
-	/* The empty name is this executable's, whose function is the one below. */
+	/* An empty name stands for this executable, whose own function NAME is defined below. */
 	void *handle = *file ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 
 	return handle ? dlsym(handle, name) : NULL;

@@ -23,7 +23,7 @@ static void write_cell(FILE *file, enum column column, int64_t value)
 /* Writes a cell with the time US in ms, or an empty cell if it is UNKNOWN. */
 static void write_ms(FILE *file, int64_t us)
 {
-	write_cell(file, COMPLETED, us); /* as any column of times */
+	write_cell(file, COMPLETED, us); /* any column of times would do */
 }
 
 /* Writes a cell with TEXT, replacing commas with '?'. */
@@ -69,7 +69,7 @@ static int ensure_header(FILE *file, const char *name)
 		return 0;
 	same = fgets(line, sizeof line, reader) && strcmp(line, csv_header) == 0;
 	if (same && fseek(reader, -1, SEEK_END) == 0 && fgetc(reader) != '\n')
-		fputc('\n', file); /* a full disk may have cut the last row */
+		fputc('\n', file); /* a full disk may have truncated the last row */
 	fclose(reader);
 	return same;
 }

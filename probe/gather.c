@@ -1,7 +1,7 @@
 /*
  * gather.c - what rank 0 needs to know about every rank
  *
- * Off the clock for this rank; after sleep_until_released(), for all ranks.
+ * Off the clock for this rank and, after sleep_until_released(), for all ranks.
  */
 #include "run.h"
 
@@ -18,7 +18,7 @@ void sleep_until_released(void)
 }
 
 /* Completes MINE, the record of this rank, and brings the records of all ranks to rank 0. BOOT is
- * when this node booted, by its own clock as read when main was entered. */
+ * the time at which this node booted, according to its own clock when main was entered. */
 void gather_records(struct run *run, struct record *mine, int64_t boot)
 {
 	MPI_Request request;
@@ -30,8 +30,8 @@ void gather_records(struct run *run, struct record *mine, int64_t boot)
 		mine->clock = compare_clocks(world.rank / run->n, run->size / run->n, run->n);
 	if (world.rank == 0)
 		run->records = allocate(run->size, sizeof *mine);
-	/* MPI_Igather would connect every rank to rank 0, and MPI_Gather polls, so all ranks first
-	 * wait for each other in a barrier, asleep. */
+	/* MPI_Igather would connect every rank to rank 0, and MPI_Gather polls while it waits. So
+	 * all ranks first wait for each other in a barrier, in which they sleep. */
 	note_state(FOR_OTHERS, 0, now());
 	MPI_Ibarrier(MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);

@@ -27,9 +27,10 @@ static int compare_blocks(const void *a, const void *b)
 	return p->rank - q->rank;
 }
 
-/* Looks for two blocks on one node, whatever their host names are or, if SAME_HOST is set, only
- * under the same one. Returns the first rank of the later block, the lowest that there is, and
- * stores that of the other in *EARLIER. Returns -1 if there is none. */
+/* Looks for two blocks on one node. If SAME_HOST is set, their host names must also be the same.
+ * Returns the first rank of the later block, and stores the first rank of the earlier block in
+ * *EARLIER. If there are several such pairs, the one whose later block is lowest counts. Returns -1
+ * if there is none. */
 static int find_shared_node(const struct run *run, int same_host, int *earlier)
 {
 	int count = run->size / run->n, later = -1;
@@ -60,7 +61,7 @@ static int find_stray(const struct run *run)
 	return -1;
 }
 
-/* Returns whether CLOCK is off by more than its bound, 1 ms and 1 % of the time. */
+/* Returns whether CLOCK is off by more than the largest of its bound, 1 ms and 1 % of the time. */
 static int is_off(const struct run *run, struct clock clock)
 {
 	return llabs(clock.offset) > MAX(MAX(clock.bound, 1000), run->time / 100);

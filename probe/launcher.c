@@ -2,8 +2,8 @@
  * launcher.c - how many processes the launcher started, and which one this is
  *
  * Each launcher passes both in environment variables. The first launcher in this list whose
- * variable is set counts, because it may have been called from a shell that one further down
- * started.
+ * variable is set counts, because it may have been called from a shell that was started by a
+ * launcher further down the list.
  *
  * On the clock: launched_rank(), as part of arming the timeout.
  */
@@ -42,8 +42,8 @@ static void read_variable(const char *entry, const char *name, int *value)
 
 /* Returns the number of processes that the launcher started, and stores the rank of this one in
  * *RANK; either is -1 if the launcher does not set it. ENVIRONMENT is the file that holds the
- * environment as the launcher made it, /proc/self/environ, because MPI_Init may have set some of
- * the variables since. */
+ * environment as the launcher passed it, /proc/self/environ. getenv() would not do, because
+ * MPI_Init may have set some of the variables since. */
 int launched_size(const char *environment, int *rank)
 {
 	FILE *file = fopen(environment, "r");
@@ -63,6 +63,6 @@ int launched_size(const char *environment, int *rank)
 		fclose(file);
 	while (i < LAUNCHERS - 1 && sizes[i] < 0)
 		i++;
-	*rank = ranks[i]; /* -1 if none is set, as is the size */
+	*rank = ranks[i]; /* -1 if none is set, and so is the size */
 	return sizes[i];
 }

@@ -43,8 +43,9 @@ static enum column find_kind(const struct run *run, int rank, enum mark mark)
 	return kind;
 }
 
-/* Finds the step that is furthest above the median of the same step over all ranks. It must exceed
- * that median by at least a tenth of the time and, if it is measured in ticks, by at least two. */
+/* Finds the step of PATH that is furthest above the median of the same step over all ranks. It must
+ * exceed that median by at least a tenth of the time and, if it is measured in ticks, by at least
+ * two ticks. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
 	struct outlier outlier = {NULL, 0, 0, COLUMNS};

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /* Fills in which node this is, and whether ziatest ran on it. The kernel's boot id identifies a
- * node even if containers on different nodes share a host name, or those on one node have
- * different ones. */
+ * node even if containers on different nodes share a host name, or containers on one node have
+ * different host names. */
 void identify_node(struct record *record)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -71,8 +71,8 @@ static int is_mpirun(const char *process)
 	return strstr(" mpirun mpiexec orterun prterun orted prted ", word) != NULL;
 }
 
-/* Fills in when this process and its parent were created, and the name of the parent. BOOT is when
- * this node booted, by its own clock as read when main was entered. */
+/* Fills in when this process and its parent were created, and the name of the parent. BOOT is the
+ * time at which this node booted, according to its own clock when main was entered. */
 void read_creation(struct record *record, int64_t boot)
 {
 	char path[40], name[16];

@@ -1,5 +1,5 @@
 /*
- * run.c - the basics: clocks, numbers, messages and memory; calls no other file
+ * run.c - the basics: clocks, numbers, messages and memory; calls nothing in the other files
  *
  * On the clock: now(), read_boot_time() and to_number().
  */
@@ -21,7 +21,7 @@ int64_t read_clock(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* A stamp: the realtime clock, in us since 1970 (UTC). */
+/* Returns a stamp: the time of the realtime clock, in us since 1970 (UTC). */
 int64_t now(void)
 {
 	return read_clock(CLOCK_REALTIME);
@@ -36,8 +36,8 @@ struct clock read_boot_time(void)
 	return (struct clock){before + took / 2 - uptime, llabs(took)};
 }
 
-/* Returns the number in TEXT, or -1 unless TEXT consists of decimal digits and the number is at
- * most MAX. TEXT may be NULL. */
+/* Returns the number in TEXT, or -1 if TEXT does not consist of decimal digits or the number is
+ * greater than MAX. TEXT may be NULL. */
 int64_t to_number(const char *text, int64_t max)
 {
 	intmax_t number;
@@ -86,7 +86,8 @@ void make_printable(char *text)
 			*text = '?';
 }
 
-/* Allocates COUNT > 0 elements of SIZE bytes, all 0. Aborts the job if memory is short. */
+/* Allocates COUNT > 0 elements of SIZE bytes, all 0. Aborts the job if there is not enough
+ * memory. */
 void *allocate(int count, size_t size)
 {
 	void *block = calloc((size_t)count, size);

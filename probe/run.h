@@ -65,7 +65,7 @@ static inline int work_index(enum mark mark)
 
 #define NOT_COUNTED UINT32_MAX /* in a record's cpu or cpu_wait: not known */
 
-/* What the second gather brings to rank 0 about each rank. */
+/* The data about each rank that the second gather brings to rank 0. */
 struct record {
 	int64_t mark[MARKS]; /* stamps, until draw_timelines() turns them into marks;
 			      * START is the start that this rank was given */
@@ -100,16 +100,17 @@ struct run {
 	int median_block; /* whose clock is the median */
 	int worst_block; /* whose clock is furthest from it */
 	struct clock worst; /* its offset from the median */
-	int doubtful_block; /* whose clock is furthest from it of those beyond their bound */
+	int doubtful_block; /* the same, among clocks that are off by more than their bound */
 	struct clock doubtful; /* its offset from the median; 0 if there is none */
 	/* From draw_timelines() */
 	int fences; /* the number of fences that count */
-	int latest[MARKS]; /* for marks that others wait for, the rank that reached it last;
-			    * PARENT_CREATED: only if the parent belongs to mpirun; -1: none */
+	int latest[MARKS]; /* for each mark that others wait for, the rank that reached it last,
+			    * or -1; for PARENT_CREATED, only ranks whose parent belongs to
+			    * mpirun count */
 };
 
-/* The columns of the reports. Their order matters: DAEMON to EXEC come in ticks, CPU to FAULTS are
- * adjacent, and DAEMON to FAULTS are the cells of the critical path in --csv. */
+/* The columns of the reports. Their order matters: DAEMON to EXEC are measured in ticks, CPU to
+ * FAULTS are adjacent, and DAEMON to FAULTS are the cells of the critical path in --csv. */
 enum column {
 	DAEMON, /* ... the parent created */
 	SPAWN, /* ... this process created */
@@ -144,8 +145,9 @@ struct step {
 	int64_t us; /* its length; only that of CLOCK may be negative */
 };
 
-/* A path goes from each mark back to an earlier one: all but START, REPLY_RECEIVED twice at most,
- * and CLOCK, which does not end at a mark of its own. */
+/* The most steps that a path can have. Each step leads back to an earlier mark, so at most one ends
+ * in each mark, except that none ends in START and up to two end in REPLY_RECEIVED. CLOCK adds one
+ * more, which has no mark of its own. */
 enum { STEPS = MARKS - 1 + 1 + 1 };
 
 /* The critical path: step[first] ... step[STEPS - 1], in chronological order. */
@@ -175,8 +177,8 @@ extern struct world {
 	int rank, size;
 } world;
 
-/* What a rank may be doing when the timeout expires. IN_FENCE is never noted: the handler finds it
- * out. */
+/* What a rank may be doing when the timeout expires. IN_FENCE is never noted, because the handler
+ * detects it. */
 enum state {
 	IN_MPI_INIT,
 	IN_FENCE,

@@ -22,9 +22,10 @@ static int64_t mark_of(const struct run *run, int rank, enum mark mark)
 	return run->records[rank].mark[mark];
 }
 
-/* Turns the stamps of RANK into marks, and drops those of fences that do not count. The last init
- * step then begins earlier than this rank's last reading, so what the process did in it is dropped
- * as well. So is what a process did in exec if it was there before the start. */
+/* Turns the stamps of RANK into marks, and drops those of fences that do not count. If any are
+ * dropped, the last init step begins earlier than this rank's last reading, so what the process did
+ * in that step is dropped as well. What it did in exec is dropped if the process existed before the
+ * start. */
 static void draw_timeline(struct run *run, int rank)
 {
 	int64_t *mark = run->records[rank].mark;
@@ -105,8 +106,8 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark)
 	tolerance = run->records[rank].clock.bound + run->records[awaited.rank].clock.bound;
 	if (mark == CREATED)
 		tolerance = 2 * TICK;
-	/* A mark that is later for certain was not waited for. Not every fence is a barrier, for
-	 * example: Slurm's "tree" may let a node go on early. */
+	/* A mark that is certainly later was not waited for. For example, not every fence is a
+	 * barrier: Slurm's "tree" may let a node continue early. */
 	if (awaited.at > mark_of(run, rank, mark) + tolerance)
 		awaited.rank = -1;
 	return awaited;

@@ -118,7 +118,6 @@ static void time_out(int number)
 	snprintf(text, sizeof text, texts[state], (long long)(us / 1000000), doing.rank);
 	snprintf(line, sizeof line, "ziaprobe: error: timeout of %d s: %s on %s has %s%s\n", limit,
 		 rank, system.nodename, text, work);
-	/* If it cannot be written, others still need time to print. */
 	if (late < 1000000 && first_on_node(state))
 		written = write(STDERR_FILENO, line, strlen(line));
 	(void)written; /* if it cannot be written, others still need time to print */

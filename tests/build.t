@@ -1,5 +1,6 @@
 #!/bin/sh
-# The build: the pad survives every compiler option, no warnings, no leftovers
+# The build: the padding survives every compiler option, there are no warnings, and make clean
+# leaves nothing behind
 . "$(dirname "$0")/lib.sh"
 
 pad=104857600
@@ -8,8 +9,9 @@ cd "$tmp" || exit 1
 touch files
 find . | sort >files
 
-# newer PROGRAM: what it imports of glibc's that is in no version up to 2.17, RHEL 7's, "of" how
-# many. What only moved to another library since has such a version too, for the programs of then.
+# newer PROGRAM: prints the glibc symbols that PROGRAM imports and that glibc 2.17, the version of
+# RHEL 7, does not have, then "of" and the number of all imported symbols. A symbol that has only
+# moved to another library since then still has its old version as well, for old programs.
 newer() {
 	# shellcheck disable=SC2046 # libraries
 	objdump -T $(ldd "$1" | grep -o '/[^ ]*') "$1" | awk -v program="$1:" '
@@ -18,7 +20,8 @@ newer() {
 	!/GLIBC_/ { next }
 	$(NF - 1) ~ /GLIBC_2\.([0-9]|1[0-7])(\.[0-9]+)?\)?$/ { old[$NF] = 1 }
 	imports {
-		sub(/^__isoc23_/, "", $NF)	# newer headers say so to strtol and its like
+		# Newer headers rename strtol and similar functions to this
+		sub(/^__isoc23_/, "", $NF)
 		count++
 		if (!($NF in old))
 			printf "%s ", $NF
@@ -39,7 +42,8 @@ built() {	# NAME MAKE-ARGUMENT...
 built '-O0' CFLAGS=-O0
 built 'gcc, -O3, LTO, stripped and swept by the linker' \
 	CFLAGS='-O3 -flto' LDFLAGS='-s -Wl,--gc-sections'
-# What follows is tried with what is there; the list at the start of 'make check' says what.
+# The following builds use the compilers and linkers that are installed; the list at the start of
+# 'make check' shows which.
 if has clang; then
 	built 'clang, swept by the linker' MPICC='env OMPI_CC=clang MPICH_CC=clang mpicc' \
 		CFLAGS='-O3 -ffunction-sections -fdata-sections' LDFLAGS='-Wl,--gc-sections'
@@ -47,7 +51,7 @@ fi
 for linker in bfd gold lld mold; do
 	has ld.$linker || continue
 	compiler=gcc lto='-flto=auto -flto-partition=max'
-	if [ $linker = lld ]; then	# which has no LTO of gcc's
+	if [ $linker = lld ]; then	# lld does not support the LTO of gcc
 		compiler=clang lto=-flto
 	fi
 	has $compiler || continue
@@ -56,7 +60,7 @@ for linker in bfd gold lld mold; do
 done
 cross=aarch64-linux-gnu-
 if has ${cross}gcc && has mpicc.openmpi; then
-	# With this machine's headers, and no MPI library to link.
+	# Uses the MPI headers of this machine; there is no MPI library to link with.
 	include=$(mpicc.openmpi --showme:incdirs | sed 's/[^ ]\{1,\}/-I&/g')
 	built aarch64 MPICC="${cross}gcc $include" LDFLAGS=-Wl,--unresolved-symbols=ignore-all
 	like 'aarch64: it is' "$(readelf -h ziaprobe | grep Machine)" ' *Machine: *AArch64'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Clocks that disagree. The nodes of tests/cluster share one clock, to which libfaketime
-# adds a known offset on some: the truth is known exactly.
+# Clocks that disagree. The nodes of tests/cluster share one clock. On some nodes, libfaketime adds
+# a known offset to it, so the true offsets are known exactly.
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 needs_faketime
@@ -18,7 +18,7 @@ within() {
 	END { exit good != n }' "$dir/$1/out" || diag "$(cat "$dir/$1/out")"
 }
 
-# off CASE: the offset of 5 s in the warning is right within the bound there
+# off CASE: the offset in the warning differs from 5 s by no more than the bound in the warning
 off() {
 	ok "$mpi, $1: the true offset is within the bound" awk '
 	/^ziaprobe: warning/ {
@@ -36,8 +36,9 @@ off() {
 	}' "$dir/$1/out" || diag "$(cat "$dir/$1/out")"
 }
 
-# offsets CASE: what is subtracted from the stamps of its ranks, and the corrected time less the
-# result, or "unknown": in whole seconds, but as 0.000 if it is exactly that
+# offsets CASE: prints the offset that is subtracted from the stamps of each rank, then the
+# corrected time minus the result, or "unknown". All are in whole seconds, except that an exact 0 is
+# printed as 0.000.
 offsets() {
 	awk -F , '
 	function seconds(ms) {
@@ -70,8 +71,9 @@ for mpi in openmpi mpich; do
 	cc -shared -fPIC -o "$dir/ntp.so" "$dir/ntp.c"
 	cat >"$dir/shifted" <<-END
 		#!/bin/sh
-		# shifted "NODE=SECONDS..." COMMAND...: runs COMMAND with the clock of each NODE so
-		# many seconds ahead, and right elsewhere, whatever the caller's
+		# shifted "NODE=SECONDS..." COMMAND...: runs COMMAND. On each NODE, its clock is
+		# SECONDS ahead; on all other nodes, it is right, even if the caller's clock is
+		# shifted.
 		unset FAKETIME
 		export LD_PRELOAD=$faketime:\${LD_PRELOAD#$faketime:}
 		export DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
@@ -84,7 +86,8 @@ for mpi in openmpi mpich; do
 		shift
 		exec "\$@"
 	END
-	# On the node \$SET the file 'set' says at any time by how much the clock is ahead.
+	# On the node \$SET, the file 'set' contains the current offset of the clock, and can be
+	# changed at any time.
 	cat >"$dir/ziaprobe" <<-END
 		#!/bin/sh
 		if [ "\$(hostname)" != "\${SET-}" ]; then
@@ -111,7 +114,8 @@ for mpi in openmpi mpich; do
 	mpich)
 		mpirun='mpiexec.hydra -genvnone -hosts n1,n2,n3,n4 -n 4 -ppn' ;;
 	esac
-	# from NODE SHIFT LAUNCHER [NTP]: ziatest on NODE, with its clock, the clocks shifted
+	# from NODE SHIFT LAUNCHER [NTP]: prints a command that runs ziatest on NODE with the clocks
+	# shifted as in SHIFT
 	from() {
 		ziatest="NTP=${4-500} LD_PRELOAD=$dir/ntp.so:\$LD_PRELOAD ../shifted '$2' \
 			../ziatest -v --csv csv --ranks ranks 1 '$3'"
@@ -124,8 +128,8 @@ for mpi in openmpi mpich; do
 	}
 
 	# blamed CASE SHIFT FROM LAUNCHER WHO OFFSETS: a warning says that the clock of WHO is 5 s
-	# off. OFFSETS, as offsets() gives them, are from the launch node's clock if a rank runs
-	# there and is told so, otherwise from the median.
+	# off. OFFSETS, as printed by offsets(), are relative to the launch node's clock if a rank
+	# runs there and knows that it does; otherwise, they are relative to the median.
 	blamed=
 	blamed() {
 		case $6 in
@@ -142,7 +146,7 @@ synchronise the clocks and run again"
 	}
 	behind='n1 is [0-9]+\.[0-9]{3} ms behind that of n[2-4], the median of 4 clocks'
 	ahead='n3 is [0-9]+\.[0-9]{3} ms ahead of that of n[124], the median of 4 clocks'
-	# Of two clocks the lower one is the median.
+	# The median of two clocks is the lower one.
 	first='n1 is [0-9]+\.[0-9]{3} ms ahead of that of n2, the median of 2 clocks'
 	second='n2 is [0-9]+\.[0-9]{3} ms ahead of that of n1, the median of 2 clocks'
 	blamed first-login n1=-5 login "$srun" "$behind" '-5 0.000 0.000 0.000 unknown'
@@ -150,7 +154,7 @@ synchronise the clocks and run again"
 	blamed mpirun-login n1=-5 login "$mpirun" "$behind" '-5 0.000 0.000 0.000 unknown'
 	blamed mpirun-n1 n1=-5 n1 "$mpirun" "$behind" '0.000 5 5 5 -5'
 	blamed bare-n2 n1=-5 n2 "$bare" "$behind" '-5 0.000 0.000 0.000 unknown'
-	if [ $mpi = openmpi ]; then	# the rest does not depend on it
+	if [ $mpi = openmpi ]; then	# the other cases do not depend on the MPI library
 		blamed first-n1 n1=-5 n1 "$srun" "$behind" '0.000 5 5 5 -5'
 		blamed third-n6 n3=+5 n6 "$srun" "$ahead" '0.000 0.000 5 0.000 unknown'
 		blamed third-n3 n3=+5 n3 "$srun" "$ahead" '-5 -5 0.000 -5 0(\.000)?'
@@ -161,8 +165,9 @@ synchronise the clocks and run again"
 	fi
 	expect date 0 'echo n1=-5 >shift; srun -N 4 -n 4 ../ziaprobe $(date +"%s %6N") 1' \
 		"$result" "ziaprobe: warning: the clock of $behind .*; there is no corrected .*"
-	# Clocks that agree: whatever is measured is within the bounds, and counts as 0. What the
-	# launch node's kernel makes of its clock is quoted if rank 0 is told.
+	# Clocks that agree: every measured offset is within the bounds, and counts as 0. The
+	# synchronisation that the launch node's kernel reports is quoted if it was passed to rank
+	# 0.
 	quoted=
 	quoted() {	# CASE NTP FROM LAUNCHER LINE
 		expect "$1" 0 "$(from "$3" '' "$4" "$2")" "$result"
@@ -183,8 +188,8 @@ synchronise the clocks and run again"
 		quoted fails-known -1 n3 "$srun" "$known"
 		quoted bare 500 n2 "$bare" "$unknown"
 	fi
-	# Errors, instead of a result. n1 stamps the reply by a clock that is 5 s behind that of n2,
-	# which stamps the start.
+	# Errors instead of a result. The clock of n1, which stamps the reply, is 5 s behind the
+	# clock of n2, which stamps the start.
 	expect early "$fails" "$(from n2 n1=-5 "$two")" \
 		"ziaprobe: error: the time is negative \\(-[0-9.]+ s\\), because .* rank 0 on n1 .*"
 	# A clock that is set while the job runs

@@ -1,6 +1,6 @@
 #!/bin/sh
-# tests/cluster itself: the command's status and output, as root and as an ordinary
-# user, two at a time, interactive, interrupted, and what it says when it cannot
+# tests/cluster itself: the status and the output of the command, as root and as an ordinary user;
+# two clusters at a time; interactive use; signals; error messages
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 
@@ -24,7 +24,7 @@ run env SLURM_JOB_ID=7 SLURM_NTASKS=9 SLURM_MPI_TYPE=none SLURM_PMIX_FENCE=mixed
 is "inside a job of the host's Slurm: its own, but for what was asked for" "$out" \
 	"$(printf 'none mixed\nn1')"
 
-# Two at a time; each stays until it has seen the other.
+# Two clusters at a time; each waits until the other is up.
 meet='
 	touch $0
 	timeout 60 sh -c "until [ -e $1 ]; do sleep 0.1; done" && srun -N 2 -n 2 hostname'
@@ -44,8 +44,8 @@ else
 	skip interactive "script not found; tests/setup installs it"
 fi
 
-# Interrupted: no process of it is left, known by a mark in the environment, hence
-# no namespace, and no mount.
+# Interrupted: none of its processes is left, and hence no namespace; no mount is left either. The
+# processes are recognised by a mark in their environment.
 left() {
 	grep -lasF "MARK=$tmp" /proc/[0-9]*/environ
 }
@@ -53,7 +53,7 @@ none_left() {
 	[ -z "$(left)" ]
 }
 for signal in INT TERM HUP KILL; do
-	# Without job control a background job would ignore SIGINT, one of nohup SIGHUP.
+	# Without job control, a background job ignores SIGINT; under nohup, it ignores SIGHUP.
 	MARK=$tmp env --default-signal=INT,HUP tests/cluster 2 \
 		sh -c "srun -N 2 sleep 1000 & touch $tmp/$signal; sleep 1000" &
 	pid=$!
@@ -66,7 +66,7 @@ for signal in INT TERM HUP KILL; do
 done
 is 'no mount is left' "$(mount | grep /run/cluster)" ''
 
-# As an ordinary user: root makes itself one, whom only a namespace's own /etc knows.
+# As an ordinary user: root becomes a user that exists only in the /etc of a mount namespace.
 name='as an ordinary user'
 if [ "$(id -u)" -eq 0 ]; then
 	cp tests/cluster "$tmp/for-user"
@@ -88,7 +88,7 @@ else
 	skip 'as root' 'not root'
 fi
 
-# What it says when it cannot.
+# Error messages.
 mkdir "$tmp/none"
 for tool in sh id env setpriv unshare ip munged srun; do
 	ln -s "$(PATH=$PATH:/usr/sbin command -v $tool)" "$tmp/none/$tool"

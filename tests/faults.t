@@ -13,7 +13,7 @@ init="has spent [0-9]+ s in MPI_Init$work"
 fence="$waited in a fence of MPI_Init"
 gather="$waited in MPI_Gather"
 others="$waited for the other ranks, after the exchange"
-sent="($gather|$others)"	# MPI_Gather may return where a rank's part is sent
+sent="($gather|$others)"	# MPI_Gather may return once the rank has sent its part
 left="($gather|$others|$waited to compare clocks with rank 0, after the exchange)"
 any="$late [0-5] on n[1-3] has (waited|spent) [0-9]+ s .*"
 
@@ -22,7 +22,7 @@ for mpi in openmpi mpich; do
 	shim_build $mpi
 	cat >"$dir/ziaprobe" <<'END'
 #!/bin/sh
-# The probe, but rank $STOP stops before it starts, $SHIM happens in it, $MASK execs it
+# Runs ziaprobe, under the command $MASK if set, with the fault $SHIM; rank $STOP stops before that
 dir=${0%/*}
 RANK=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}
 if [ "${STOP-none}" = "$RANK" ]; then
@@ -34,7 +34,7 @@ exec ${MASK-} "$dir/real/ziaprobe" "$@"
 END
 	cat >"$dir/alarm" <<'END'
 #!/bin/sh
-# alarm CALL.RANK...: when each RANK has come to its CALL, time runs out for all
+# alarm CALL.RANK...: when each RANK has reached its CALL, the timeout expires for all ranks
 for mark; do
 	until [ -e "$mark" ]; do
 		sleep 0.02
@@ -60,9 +60,9 @@ END
 		exit $status' \
 		"($any|ziaprobe: MPI gave up)" "*$any"
 
-	# A rank that never reaches MPI_Init. One rank per node and state speaks, so there are two
-	# lines from a node on which one rank is in a fence and the other is not. mpirun lets a
-	# stopped process continue before it ends it.
+	# A rank that never reaches MPI_Init. One rank per node and state prints a line, so a node
+	# on which one rank is in a fence and the other is not prints two lines. mpirun continues a
+	# stopped process before it ends it.
 	entered="($init|$fence)"
 	if [ $mpi = mpich ]; then
 		entered=$init
@@ -76,7 +76,8 @@ END
 			"$late [45] on n3 $entered" \
 			"?$late 5 on n3 $entered"
 	done
-	# A rank that is late outside the fences prints its line before those that wait for it.
+	# A rank that is late outside the fences prints its line before the ranks that are waiting
+	# for it.
 	if [ $mpi = openmpi ]; then
 		expect late-init "$fails" \
 			'come="Fence.0 Fence.1 Fence.2 Fence.4 Fence.5"
@@ -87,7 +88,7 @@ END
 			"$late 3 on n2 $init" \
 			"$late [45] on n3 $fence"
 	fi
-	# A responder, and an originator, that is stuck in the exchange
+	# A responder and an originator that are stuck in the exchange
 	expect responder "$fails" \
 		'come="Gather.0 Gather.2 Gather.4 Send.1 Send.5"
 		export SHIM="3 Recv kill -STOP \$PPID; ../alarm $come"
@@ -159,7 +160,7 @@ END
 	expect finalize "$fails" \
 		'SHIM="0 Finalize kill -ALRM \$PPID" HELPER=1 ../ziatest -t 99 2 "$srun"' \
 		"$result" "*$late [0-5] on n[1-3] $others"
-	# A file that nobody reads
+	# A FIFO that nobody reads
 	expect writing "$fails" \
 		'mkfifo fifo
 		../alarm Finalize.1 Finalize.2 Finalize.3 Finalize.4 Finalize.5 &
@@ -170,12 +171,13 @@ END
 		"$late [23] on n2 $others" \
 		"$late [45] on n3 $others"
 
-	# A world that is refused, and that times out before it has ended
+	# A job that is rejected, and whose timeout expires before it has ended
 	expect refused 124 \
 		'export SHIM="0 Finalize kill -ALRM \$PPID" HELPER=1
 		srun -N 3 -n 5 ../ziaprobe $(date +"%s %6N") 2 -t 60' \
 		'ziaprobe: error: the number of processes, 5, .*' "$late 0 on n1 $others"
-	# A full pipe on stderr prevents no rank from ending. The shell must not write to it itself.
+	# A full pipe on stderr does not prevent a rank from ending. The shell itself must not write
+	# to the pipe.
 	expect full-pipe 124 \
 		'mkfifo pipe
 		exec 3<>pipe

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The fences that ziaprobe puts in front of the library's. Each calls the function that would have
-# been called without it, however its library was opened, with what its caller gave, and takes two
-# stamps for a fence of all ranks.
+# The wrappers with which ziaprobe intercepts the fences of the process manager's library. Each
+# wrapper passes its arguments to the function that would otherwise have been called, however the
+# library was opened, and takes two stamps if the fence includes all ranks.
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 1
 
@@ -126,8 +126,8 @@ int main(int argc, char **argv)
 }
 #endif
 END
-# The fences of PMIx: prints what they return, whether the rank is then seen to be in a fence, when
-# they call back, and which of them count
+# The fences of PMIx: prints what they return, whether the rank then counts as being in a fence,
+# when they call back, and which of them are counted
 cat >pmix.c <<'END'
 #define PMIX
 #include "main.c"
@@ -230,8 +230,8 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 		./linked)" '1 2: 1:1-2 2:3-4 997'
 done
 
-# The build: the functions are exported, whatever else is optimised away, and left out of a static
-# executable.
+# The build: the functions are exported, even if everything unused is optimised away, and are
+# omitted from a static executable.
 cd "$top" || exit 1
 exports() {	# WHAT OPTION...
 	what=$1

@@ -1,10 +1,11 @@
 #!/bin/sh
-# run_ziatest.sh as a job of a real Slurm: settings, checks, what stops it, how its launches and its
-# nodes fail, and what it leaves. All but a few cases have a stub in place of job/summarize.
+# run_ziatest.sh as a job under a real Slurm: settings, checks, what stops the job, failures of
+# launches and of nodes, and the files that it leaves. Most cases use a stub instead of
+# job/summarize.
 . "$(dirname "$0")/lib.sh"
 
-# Outside the cluster: built in a clone; then this file again in two boxes side by side, one of
-# which loses daemons.
+# Outside the cluster: builds in a copy, then runs this file again in two clusters at the same time,
+# in one of which daemons fail.
 if [ -z "${JOB_TEST-}" ]; then
 	needs_cluster
 	for tool in mpicc.openmpi git python3; do
@@ -36,8 +37,8 @@ salloc='salloc --quiet --no-kill --exclusive'
 sbatch='sbatch --quiet --wait --output=log'
 injected="SRUN_OPTIONS=--export=ALL,LD_PRELOAD=$JOB_TEST/shim.so"
 
-# job CASE COMMAND ARGUMENT...: COMMAND, with variables before it, on the script with ARGUMENTs in a
-# copy of $clone
+# job CASE COMMAND ARGUMENT...: runs COMMAND, which may begin with variables, on the script with
+# ARGUMENTs, in a copy of $clone named CASE
 clone=small
 job() {
 	cp -al "$clone" "$1"
@@ -51,8 +52,8 @@ job() {
 	look "$1"
 }
 
-# Leaves the job's status in $status, what was printed in $log, the names left in $left, the last
-# line of each output in $ends.
+# Sets $status to the status of the job, $log to what it printed, $left to the names of the files
+# that it left, and $ends to the last line of each output.
 look() {	# CASE
 	status=$(cat "$1/status")
 	log=$(cat "$1/log")
@@ -63,7 +64,7 @@ look() {	# CASE
 	done 2>/dev/null)	# there may be none
 }
 
-# Two jobs that lose a daemon after their first launch, for the main box to look at
+# Two jobs that lose a daemon after their first launch; the main cluster checks them
 if [ "$BOX" = daemons ]; then
 	sed -i 's/^SlurmdTimeout=.*/SlurmdTimeout=20/; s/^MessageTimeout=.*/MessageTimeout=8/' \
 		"$SLURM_CONF"
@@ -76,7 +77,8 @@ if [ "$BOX" = daemons ]; then
 	END
 	SHIM="n3 Finalize sh $PWD/stop slurmd-n3" job slurmd "$salloc --nodes=3" \
 		NICS=1 RUNS=3 TIMEOUT=5 SWEEP='3 2' "$injected"
-	sed -i 's/^MessageTimeout=.*/MessageTimeout=100/' "$SLURM_CONF"	# for what asks it
+	# For the clients of slurmctld
+	sed -i 's/^MessageTimeout=.*/MessageTimeout=100/' "$SLURM_CONF"
 	begin=$(date +%s)
 	SHIM="0 Finalize sh $PWD/stop slurmctld" job slurmctld \
 		'sbatch --quiet --output=log --nodes=2' NICS=1 RUNS=2 SWEEP='2 1' "$injected"
@@ -90,12 +92,12 @@ good='./ziatest-virtual-ID.tar.gz 0'
 failed='./ziatest-virtual-ID-FAIL.tar.gz 1'
 launched='launch [0-9] of [0-9] on [0-9] nodes: status 0; Time test [^|]*'
 
-# Beside the others: a slurmstepd stops, so that its step stays
-# shellcheck disable=SC2016 # a shell reads it
+# In the background: a slurmstepd is stopped, so its step does not end shellcheck disable=SC2016 # a
+# shell reads it
 stop='n8 Init kill -STOP $(ps -o ppid= -p $PPID)'
 SHIM=$stop job stuck "$salloc --nodes=2 --nodelist=n7,n8" NICS=1 TIMEOUT=5 RUNS=2 "$injected" &
 
-# What stops it before it is a job, or where it may not write
+# Errors before it is a job, or in a directory that it cannot write to
 stops_here() {	# WHAT ERROR ARGUMENT...: an error, and nothing is left
 	what=$1 error=$2
 	shift 2
@@ -160,7 +162,7 @@ printf '#!/bin/sh\nexec srun --ntasks=1 "$@"\n' >in-step
 mkdir refusing
 cat >refusing/srun <<'END'
 #!/bin/sh
-# Logs the calls, and refuses the inventory
+# Logs the calls, and rejects the inventory
 echo "srun $*" >>calls
 [ -n "${ALLOWED-}" ] || exit 1
 exec "$REAL_SRUN" "$@"
@@ -203,7 +205,7 @@ run_ziatest.sh: warning: that may be too long; [^|]*/0"
 like 'a check starts nothing but the inventory' "$(grep -v version block/calls)" \
 	'srun --job-name=ziatest-[^|]* --nodes=1 [^|]* --node'
 
-# A sweep with the real summary, in an environment that would spoil it
+# A sweep with the real summary, in an environment that would falsify it
 clone=clone
 job sweep "SLURM_DISTRIBUTION=cyclic SLURM_LABELIO=1 SLURM_DEBUG= SLURM_MPI_TYPE=none \
 	SLURM_TOKEN=secret-word UCX_AUTH_TOKEN=secret-word UCX_TLS=tcp LC_ALL=de_DE.UTF-8 \
@@ -235,7 +237,8 @@ NICS_FOUND=\|NICS_DOWN=\|.*\|PROBE=/.*/sweep/ziaprobe on [^|,]*, .*\|NODES_FOUND
 NODES_UNUSED=[0-9] [^|]*\|.*The batch script:\|	#!/bin/sh\|.*\|\|\
 The programs, after the last launch:\|[0-9a-f]{64}  ziatest\|[0-9a-f]{64}  ziaprobe"
 
-# Launches that fail: the archive's name is the summary's verdict or, without one, theirs.
+# Launches that fail: the name of the archive shows the verdict of the summary or, without a
+# summary, whether launches failed.
 job twice "VERDICT=0 $salloc --nodes=2" RUNS=4 NICS=1 SWEEP='2 1' SRUN_OPTIONS=--no-such-option
 failures='1 status 255
 X-2 status 255
@@ -295,7 +298,7 @@ job interactive "sh -c '$salloc --nodes=2' sh"
 is "salloc's interactive step: what is left" "$left $status" "$good"
 like "salloc's interactive step: the log" "$log" "(.*\|)?in step 4294967290\|.*\|$launched\|.*"
 cat >by-hand <<'END'
-# Beside two steps of the user's; one has all CPUs of the job to itself until the first launch
+# Alongside two steps of the user, one of which occupies all CPUs of the job until the first launch
 srun --overlap --ntasks=1 --nodes=1 --job-name=monitor sleep 600 &
 monitor=$!
 srun --exact --ntasks=2 --nodes=2 --cpus-per-task=16 --job-name=holder sleep 600 &
@@ -310,7 +313,7 @@ scancel "$(squeue --steps --noheader --format='%i %j' | awk '$2 == "holder" { pr
 SLURM_JOB_CPUS_PER_NODE='16,6(x3)' "$@"
 status=$?
 squeue --steps --noheader --format=%j | grep -x monitor
-kill $monitor	# not scancel: salloc can hang where its job is cancelled below it
+kill $monitor	# not scancel: salloc can hang if its job is cancelled from inside
 wait
 exit $status
 END
@@ -331,13 +334,13 @@ like 'the time runs short' "$ends" \
 	"1-1 status 0\|1-2 not launched: only [0-9]* s of the job's time are left"
 SHIM='0 Finalize scontrol update nodename=n4 state=down reason=test' job lost \
 	"$sbatch --nodes=4 $four" NICS=1 RUNS=2 SWEEP='4 3' "$injected"
-scontrol update nodename=n4 state=resume 2>/dev/null	# if it has not come back by itself
+scontrol update nodename=n4 state=resume 2>/dev/null	# in case it has not resumed by itself
 like 'a node is set down: smaller sizes are launched on the others' "$ends" "3-1 status 0\|\
 3-2 status 0\|4-1 status [0-9]*\|4-2 not launched: the job has lost n4"
 like 'a node is set down: the log' "$log" ".*\|launch 2 of 2 on 4 nodes: not launched: the job has \
 lost n4\|$launched\|$launched\|.*"
 
-# A full disk: before the first launch, during it, after the last
+# A full disk: before the first launch, during it, and after the last one
 mkdir full
 # shellcheck disable=SC2029 # expands here
 ssh n1 "mount -t tmpfs -o size=2m tmpfs '$PWD/full' && cp -r '$PWD/small/.' '$PWD/full'"
@@ -390,8 +393,8 @@ ssh n1 'mount -t tmpfs tmpfs /sys/class
 	echo 1: DOWN >mlx5_2/ports/1/state
 	mkdir mlx5_3/device/physfn'
 nics 'InfiniBand: one is down, one virtual, one a bond' 'FOUND=2 DOWN=1'
-# A slow RoCE card for storage; fast ones, one with two ports, one of another driver that is down;
-# an InfiniBand port that is down and whose IPoIB device is up
+# A slow RoCE card for storage; fast cards, one of them with two ports; a card of another driver,
+# which is down; an InfiniBand port that is down and whose IPoIB device is up
 ssh n1 'mount -t tmpfs tmpfs /sys/class
 	mkdir -p /sys/class/infiniband /sys/class/net /sys/class/drivers/cxi /sys/class/drivers/mlx5
 	functions=/sys/class/pci0000:00
@@ -424,7 +427,7 @@ ssh n1 'mount -t tmpfs tmpfs /sys/class
 	END'
 nics 'a slow RoCE card, four fast functions, one down, an IPoIB device' 'FOUND=4 DOWN=1'
 
-# Which nodes are named after a timeout, from outputs made here
+# The nodes that are named after a timeout, for invented outputs
 names() {	# NODES LINE...: what job/silent prints for an output of the LINEs
 	of=$1
 	shift
@@ -471,7 +474,7 @@ like 'one of 3 nodes does not respond: the summary names it' \
 hangs heard Start 4
 like 'every node reports the timeout: none is named' "$log" ".*\|$line\|Ziatest: .*"
 
-# The jobs of the background
+# The jobs in the background
 wait
 look stuck
 like 'a step does not end: no more launches' "$ends" \

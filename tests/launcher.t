@@ -1,6 +1,6 @@
 #!/bin/sh
-# ziatest: the command line that it builds, prints and becomes. The launcher, fake, records its
-# arguments.
+# ziatest: the command line that it builds, prints and executes. The launcher is a fake that records
+# its arguments.
 . "$(dirname "$0")/lib.sh"
 
 bin=$tmp/bin
@@ -74,7 +74,7 @@ for _ in 1 2 3; do	# in the first tenth of a second, where padding would be visi
 done
 is 'USEC is a plain integer' $padded 0
 
-# A launcher of plain words has the process id of ziatest, and gets its signals.
+# A launch command of plain words keeps the process id of ziatest, and receives its signals.
 PIDFILE=$tmp/pid ziatest 1 'fake a b' >"$tmp/out" 2>&1 &
 pid=$!
 wait $pid

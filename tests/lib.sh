@@ -3,17 +3,17 @@
 #
 #	. "$(dirname "$0")/lib.sh"
 #
-# and ends with 'finish'. It then runs in the project's directory, which is also
-# $top, and has a directory of its own, $tmp, removed at the end.
+# and ends with 'finish'. It then runs in the top directory of the project, which is also in $top,
+# and has a temporary directory, $tmp, which is removed at the end.
 #
-# expect NAME STATUS COMMAND LINE...: a case for run_cases. The shell command COMMAND must exit with
-# STATUS, the two programs must print the LINEs and no others, and no ziaprobe may be left running
-# (after the launcher's death one may run until its timeout, 60 s). STATUS and the LINEs are
-# extended regular expressions, in which .* stays within its line. A LINE that begins with '?' is
-# optional; one that begins with '*' may come any number of times.
+# expect NAME STATUS COMMAND LINE...: adds a case for run_cases. The shell command COMMAND must exit
+# with STATUS, the two programs must print the LINEs and no others, and no ziaprobe may be left
+# running. If the launcher has died, a ziaprobe may keep running until its timeout of 60 s expires.
+# STATUS and the LINEs are extended regular expressions, in which .* does not match a newline. A
+# LINE that begins with '?' is optional; a LINE that begins with '*' may occur any number of times.
 
 set -u
-unset MAKEFLAGS MFLAGS MAKELEVEL	# of the make that runs the tests
+unset MAKEFLAGS MFLAGS MAKELEVEL	# inherited from the make that runs the tests
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top" || exit 1
 tmp=$(mktemp -d) || exit 1
@@ -22,7 +22,7 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 count=0
 
-# ok NAME COMMAND...: passes if COMMAND does
+# ok NAME COMMAND...: passes if COMMAND succeeds
 ok() {
 	title=$1
 	shift
@@ -43,7 +43,7 @@ is() {
 	fi
 }
 
-# like NAME TEXT PATTERN: passes if TEXT as a whole, newlines as '|', matches
+# like NAME TEXT PATTERN: passes if the whole of TEXT, with its newlines replaced by '|', matches
 # the extended regular expression PATTERN
 like() {
 	text=$(printf '%s\n' "$2" | paste -s -d '|' -)
@@ -61,7 +61,7 @@ diag() {
 	printf '%s\n' "$@" | sed 's/^/# /'
 }
 
-# skip NAME REASON: in CI a failure
+# skip NAME REASON: skips one test; in CI, this is a failure
 skip() {
 	count=$((count + 1))
 	if [ -n "${CI-}" ]; then
@@ -72,7 +72,7 @@ skip() {
 	fi
 }
 
-# skip_all REASON: ends the test; in CI a failure
+# skip_all REASON: skips the whole file; in CI, this is a failure
 skip_all() {
 	if [ -n "${CI-}" ]; then
 		echo "Bail out! skipped, which CI does not allow: $1"
@@ -91,7 +91,7 @@ run() {
 	err=$(cat "$tmp/err")
 }
 
-# poll SECONDS COMMAND...: until COMMAND passes; fails after SECONDS
+# poll SECONDS COMMAND...: repeats COMMAND until it succeeds; fails after SECONDS
 poll() {
 	end=$(($(date +%s) + $1))
 	shift
@@ -119,7 +119,7 @@ has() {
 	command -v "$1" >/dev/null
 }
 
-# shellcheck disable=SC2034 # what the tests expect, as patterns
+# shellcheck disable=SC2034 # patterns that the tests use
 {
 	stamp='[0-9]{10} [0-9]{1,6}'
 	result='([ 0-9]{5}\.[0-9]{2} millisecs|[ 0-9]{3}:[0-9]{2} min:sec)'
@@ -128,12 +128,12 @@ has() {
 	fails='[1-9][0-9]*'
 }
 
-# cluster NODES COMMAND...: tests/cluster; what hangs is ended, with status 124
+# cluster NODES COMMAND...: runs tests/cluster, and ends it with status 124 if it hangs
 cluster() {
 	timeout 150 "$top/tests/cluster" "$@"
 }
 
-# expect: see the head of this file
+# expect: see the top of this file
 expect() {
 	mkdir "$dir/$1" || exit 1
 	names="${names-} $1"
@@ -143,14 +143,15 @@ expect() {
 	shift 3
 	for line; do
 		case $line in
-		[?*]*) printf '(\|%s)%.1s' "${line#?}" "$line" ;;	# its ? or * goes behind
+		# Moves the ? or * behind the group
+		[?*]*) printf '(\|%s)%.1s' "${line#?}" "$line" ;;
 		*) printf '\|(%s)' "$line" ;;
 		esac
 	done | sed 's/\.\*/[^|]*/g' >>"$expected"
 }
 
-# run_cases COUNT: runs the cases, COUNT at a time, each in its own directory, $dir/NAME, and on its
-# own cluster of $nodes nodes. Leaves the output in $dir/NAME/out.
+# run_cases COUNT: runs the cases, COUNT at a time. Each case has its own directory, $dir/NAME, and
+# its own cluster of $nodes nodes. Leaves the output in $dir/NAME/out.
 run_cases() {
 	cat >"$tmp/in-cluster" <<-'END'
 		timeout 100 sh ./command </dev/null >out 2>&1
@@ -175,20 +176,21 @@ run_cases() {
 	names=
 }
 
-# said FILE: the messages of the two programs in FILE, and a sanitizer's about their sources,
-# without those of launchers and libraries. Timeouts are sorted by rank, their 8th word.
+# said FILE: prints the messages of the two programs in FILE, and those of sanitizers about their
+# sources, but not those of launchers and libraries. Timeout messages are sorted by rank, which is
+# the 8th word.
 said() {
 	sources='(zia(test|probe)|probe/[a-z]+)\.c:'
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
 }
 
-# needs_cluster: skips the whole test where tests/cluster cannot run
+# needs_cluster: skips the whole file if tests/cluster cannot run
 needs_cluster() {
 	why=$(cluster 1 true 2>&1) || skip_all "$why"
 }
 
-# needs_faketime: leaves in $faketime the library that shifts a clock; skips the whole test where
-# there is none
+# needs_faketime: sets $faketime to the library that shifts a clock; skips the whole file if it is
+# not installed
 needs_faketime() {
 	for faketime in /usr/lib/*/faketime/libfaketime.so.1; do
 		if [ -f "$faketime" ]; then
@@ -198,7 +200,8 @@ needs_faketime() {
 	skip_all 'no libfaketime; tests/setup installs it'
 }
 
-# has_mpi MPI: whether there is a wrapper mpicc.MPI, Debian's name; skips if not
+# has_mpi MPI: succeeds if there is a compiler wrapper mpicc.MPI, as it is called on Debian;
+# otherwise skips a test
 has_mpi() {
 	if ! has "mpicc.$1"; then
 		skip "with $1" "mpicc.$1 not found; tests/setup installs it"
@@ -206,7 +209,7 @@ has_mpi() {
 	fi
 }
 
-# pmi MPI: what srun's option --mpi calls the start-up protocol of MPI
+# pmi MPI: prints the type for srun --mpi=TYPE that fits MPI
 pmi() {
 	case $1 in
 	openmpi) echo pmix ;;
@@ -218,8 +221,9 @@ sanitize='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
 # MPI libraries leak: leaks are reported but do not change the status.
 export ASAN_OPTIONS=verify_asan_link_order=0 LSAN_OPTIONS=exitcode=0
 
-# quick_build MPI: leaves in $dir, $tmp/MPI, a ziatest and a ziaprobe whose pad is a token,
-# with MPICH built with the address and undefined-behaviour sanitizers. Tells srun of MPI.
+# quick_build MPI: builds ziatest, and a ziaprobe with only 4 KiB of padding, in $dir, which is
+# $tmp/MPI. With MPICH, both are built with the address and undefined-behaviour sanitizers. Also
+# sets the MPI type for srun.
 quick_build() {
 	dir=$tmp/$1
 	SLURM_MPI_TYPE=$(pmi "$1")
@@ -235,8 +239,8 @@ quick_build() {
 			-o "$dir/ziaprobe" ziaprobe.c probe/*.c -ldl
 }
 
-# shim_build MPI: a quick_build, with helpers/shim.c as $dir/shim.so. The probe is in $dir/real, so
-# that a script can stand in its place.
+# shim_build MPI: like quick_build, and builds helpers/shim.c as $dir/shim.so. ziaprobe is in
+# $dir/real, so that a script can take its place in $dir.
 shim_build() {
 	quick_build "$1"
 	"mpicc.$1" -shared -fPIC -o "$dir/shim.so" tests/helpers/shim.c
@@ -244,14 +248,14 @@ shim_build() {
 	mv "$dir/ziaprobe" "$dir/real"
 }
 
-# exported FILE: the names that an executable shows to libraries, but for those of the compiler's
-# start-up files, of libc and of the MPI library
+# exported FILE: prints the symbols that an executable exports to libraries, except those of the
+# compiler's start-up files, of libc and of the MPI library
 exported() {
 	"${cross-}nm" -D --defined-only "$1" | sed 's/.* //' |
 		grep -vE '^(_|data_start$|opt(arg|err|ind)|stderr|ompi_|MPI|MPICH)' |
 		LC_ALL=C sort | paste -s -d ' ' -
 }
-# shellcheck disable=SC2034 # what it is to show
+# shellcheck disable=SC2034 # the symbols that it should export
 fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb'
 
 finish() {

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The critical path: a delay at a known place, of a rank or a node that chance chooses, is its
-# largest step, there, and the outlier, and in no other cell of --ranks. The outlier line shows what
-# the process mostly did during the delay. In every run, the figures of -v, --csv and --ranks agree
-# to the microsecond.
+# The critical path: a random rank or node is delayed at a known place. This delay must be the
+# largest step of the path, must be the outlier, and must not appear in any other cell of --ranks.
+# The outlier line shows what the process mostly did during the delay. In every run, the figures of
+# -v, --csv and --ranks must agree to the microsecond.
 #
 #	SEED=7 prove -v tests/path.t	the choices of the run that printed this seed
 #	ROUNDS=50 prove -v tests/path.t	instead, with each MPI, 50 launches of which chance chooses
@@ -16,7 +16,7 @@ nodes=4
 cpp -include slurm/spank.h /dev/null >/dev/null 2>&1 ||
 	skip_all 'no slurm/spank.h; tests/setup installs it'
 
-# draw COUNT: leaves in $drawn a number from 0 to COUNT - 1, by chance; the same SEED gives the same
+# draw COUNT: sets $drawn to a random number from 0 to COUNT - 1; the same SEED gives the same
 seed=${SEED:-$(date +%s)}
 draws=0
 diag "SEED=$seed"
@@ -53,8 +53,9 @@ above() {
 	echo ", [0-9.]+ ms above the median$1"
 }
 
-# What a delay has to show: in $row, a pattern, the path's largest row without its times; in
-# $outlier and $cells, patterns, the outlier and the cells of --ranks that are longer than others.
+# How a delay must be reported. Patterns: $row is for the largest row of the path, without its
+# times, $outlier for the outlier, and $cells for the cells of --ranks that are longer than those of
+# other ranks.
 
 # of_rank STEP [REST]: in STEP of $rank alone; the row ends in REST
 of_rank() {
@@ -68,7 +69,7 @@ of_node() {
 	row="$1 [$first$((first + 1))] on $node${2-}"
 	outlier="$1 of rank [$first$((first + 1))] on $node and 1 more rank there$(above "$1")"
 	cells="$1 $first $1 $((first + 1))"
-	if [ "$blocks" -eq 1 ]; then	# no rank is earlier
+	if [ "$blocks" -eq 1 ]; then	# all ranks are late
 		outlier=none cells=
 	fi
 }
@@ -88,9 +89,9 @@ of_all() {
 	cells=
 }
 
-# delay PLACE NODES SECONDS [KIND]: adds a case with a delay at PLACE of one of the ranks, two on
-# each of NODES, and with a node's clock that is SECONDS ahead. KIND is what the process does in the
-# delay, if the shim makes it: sleep, which is the default, spin or crowd.
+# delay PLACE NODES SECONDS [KIND]: adds a case with two ranks on each of NODES nodes, in which one
+# rank or node is delayed at PLACE and the clock of a random node is SECONDS ahead. KIND is what the
+# process does during a delay that the shim causes: sleep (the default), spin or crowd.
 delay() {
 	place=$1 blocks=$2 kind=${4:-sleep}
 	action=$kind
@@ -104,7 +105,7 @@ delay() {
 		until [ $((rank / 2 % 2)) -eq 1 ] || [ "$((rank / 2)) $((blocks % 2))" = '0 1' ]; do
 			rank=$(((rank + 1) % (2 * blocks)))
 		done ;;
-	clock)	# only an originator's is in the result
+	clock)	# only the clock of an originator affects the result
 		rank=$((rank / 4 * 4)) ;;
 	esac
 	first=$((rank / 2 * 2))
@@ -126,7 +127,7 @@ delay() {
 	wrapped)
 		of_node daemon ', a\) \(b c, cut he'
 		launch="$ziatest '$srun {} \"../a) (b c, cut here\"'" ;;
-	hidden)	# slurmstepd may reject a peer's message that comes while it acts as the user
+	hidden)	# slurmstepd may reject a message from a peer that arrives while it acts as the user
 		of_node spawn
 		prepare=
 		launch="mount -o remount,hidepid=2 /proc
@@ -174,7 +175,7 @@ delay() {
 	leave2)
 		of_rank fence ', last in: [0-7] on n[1-4]'
 		fault="$rank Leave2" ;;
-	start)	# in MPI_Init, of which nothing is known
+	start)	# in MPI_Init, about which nothing is known
 		of_all init fence
 		fault="$rank Start" ;;
 	send)	# the first message of an originator, or the answer
@@ -186,26 +187,26 @@ delay() {
 	clock)
 		of_node clock
 		outlier=none cells= ;;
-	async)	# the others may or may not wait, and what they do in MPI_Init is not counted
+	async)	# the other ranks may or may not wait, and what they do in MPI_Init is not recorded
 		kind=none
 		of_node init
 		row='init .*' cells="($cells)?"
 		outlier="none|(daemon|spawn|exec|exchange) of rank .*|$outlier"
 		prepare='export OMPI_MCA_async_mpi_init=1'
 		fault="$node Pmix" ;;
-	local)	# mpirun was there before the start
+	local)	# mpirun existed before the start
 		row="init $rank on login"
 		outlier="init of rank $rank on login$(above init)"
 		cells="init $rank"
 		launch="$ziatest 'mpirun.openmpi --oversubscribe -npernode'"
 		fault="$rank Pmix" ;;
-	tree)	# a fence that need not be a barrier: whose delay it was may not show
+	tree)	# such a fence need not be a barrier, so the delayed node may not be identifiable
 		outlier="none|init of rank . on $node( and 1 more rank there)?$(above init)"
 		prepare='export SLURM_PMIX_FENCE=tree'
 		fault="$node Pmix" ;;
 	esac
 	case $place in
-	async|tree)	# where a message comes early, Open MPI may crash
+	async|tree)	# if a message arrives early, Open MPI may crash
 		launch="for try in 1 2 3 4 5 6 7 8; do
 				$launch >try 2>&1 && break
 			done
@@ -232,7 +233,7 @@ delay() {
 	echo "$cells" >"$dir/$late/cells"
 	echo "$least" >"$dir/$late/least"
 	lates="$lates $late"
-	if [ "$action" = spin ]; then	# others would compete with it for the CPUs
+	if [ "$action" = spin ]; then	# other cases would compete with it for the CPUs
 		names=${names% "$late"}
 		alone="$alone $late"
 	fi
@@ -319,7 +320,7 @@ cc -shared -fPIC -o "$tmp/spank.so" "$tmp/spank.c" || exit 1
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	shim_build $mpi
-	# The delay is longer than all else in a launch, however busy the machine is.
+	# The delay must be longer than everything else in a launch, however busy the machine is.
 	cd "$dir/real" || exit 1
 	cluster 4 ../ziatest --csv ../usual 2 'srun -N 4 -n 8 --ntasks-per-node' >../out 2>&1 ||
 		diag "$(cat ../out)"
@@ -327,7 +328,8 @@ for mpi in openmpi mpich; do
 	seconds=$(awk -F , '{ ms = $5 } END { print 2 + int(ms / 250) }' "$dir/usual")
 	cat >"$dir/ziaprobe" <<-END
 		#!/bin/sh
-		# The probe with SHIM's fault; on \$AHEAD's node with a clock that is ahead
+		# Runs ziaprobe with the fault in SHIM, and with a clock that is ahead on the node
+		# in \$AHEAD
 		preload=$dir/shim.so
 		if [ "\$(hostname)" = "\${AHEAD%=*}" ]; then
 			preload=$faketime:$dir/shim.so
@@ -339,8 +341,8 @@ for mpi in openmpi mpich; do
 		export LD_PRELOAD="\$preload:\${LD_PRELOAD-}"
 		exec "$dir/real/ziaprobe" "\$@"
 	END
-	# What starts the probe as a child, with a name that is hard to read in /proc/PID/stat, and
-	# is too long for it
+	# A script that starts ziaprobe as a child. Its name is hard to parse in /proc/PID/stat, and
+	# is too long for it.
 	printf '#!/bin/sh\n"$@"\nexit\n' >"$dir/a) (b c, cut here"
 	# As a task prolog: late on the node \$PROLOG
 	cat >"$dir/task_prolog" <<-END
@@ -367,8 +369,8 @@ for mpi in openmpi mpich; do
 	END
 	chmod +x "$dir"/*
 
-	# Whether Open MPI comes up at all, where nobody is late: with Slurm 20.11 no partner is
-	# ever found
+	# Succeeds if Open MPI starts at all when no rank is late; with Slurm 20.11, ranks never
+	# find their partners
 	launches_by_tree() {
 		SLURM_PMIX_FENCE=tree cluster 2 sh -c "for try in 1 2 3 4; do
 			'$dir/ziatest' -t 30 1 'srun -N 2 -n 2 --ntasks-per-node' && exit

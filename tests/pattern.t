@@ -1,12 +1,13 @@
 #!/bin/sh
-# The messages of ziaprobe: the MPI calls of every rank on a real cluster, as a PMPI tracer sees
-# them, against the table below
+# The messages of ziaprobe: compares the MPI calls of every rank on a real cluster, as recorded by a
+# PMPI tracer, with the table below
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=5
 
-# What a process of a block does, in order, with the processes of the same local rank in other
-# blocks, written by hand from the specification, which calls blocks nodes and counts them from 1.
+# The calls that a process of a block makes, in order; its peers are the processes with the same
+# local rank in other blocks. The table was written by hand from the specification, which calls
+# blocks "nodes" and counts them from 1.
 #
 # blocks  block  calls
 table='
@@ -87,7 +88,8 @@ for mpi in openmpi mpich; do
 		is "$mpi, $size: the records come after a broadcast and a barrier" \
 			"$(collectives "$size")" 'gather:8 Ibcast:1 Ibarrier:0 gather:N'
 	done
-	# The last of three blocks, which would have to wait for block 0, does not repeat it.
+	# The last of three blocks does not repeat the exchange, because it would have to wait for
+	# block 0.
 	is "$mpi, the exchange repeated: rank 0" "$(repeated 0)" \
 		'Barrier:0:0 send:1:1 recv:1:1 send:1:1 recv:1:1'
 	is "$mpi, the exchange repeated: rank 1" "$(repeated 1)" \

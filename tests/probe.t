@@ -1,6 +1,6 @@
 #!/bin/sh
 # ziaprobe called directly, as ReFrame tests do: the format of the result, errors that are printed
-# once, no result for a launch other than the specified one, and the files of --csv and --ranks
+# once, no result for a launch that is not as specified, and the files of --csv and --ranks
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=2
@@ -15,14 +15,15 @@ header=$header,mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_ho
 header=$header,executable_bytes,mpi
 export header
 
-# misplaced FIRST SECOND KIND HOST HOST N: the pattern of that error, with its remedies
+# misplaced FIRST SECOND KIND HOST HOST N: prints a pattern for the error about wrong placement,
+# with its remedies
 misplaced() {
 	printf '%s' "$error wrong placement: ranks $1 and $2 must be on $3, but their hosts are " \
 		"$4 and $5; .* N = $6 .*--distribution=block.* --map-by ppr:$6:node"
 }
 
-# rows_after_header FILE: how many rows of 27 cells follow the header; nothing if there is any other
-# line
+# rows_after_header FILE: prints the number of rows of 27 cells after the header, or nothing if
+# there is any other line
 rows_after_header() {
 	awk -F , -v header="$header" '
 	NR == 1 && $0 != header || NR > 1 && !(NF == 27 && /^20..-..-..T/) { exit bad = 1 }
@@ -112,7 +113,7 @@ for mpi in openmpi mpich; do
 		"$error --timeout must be .*" 'usage: .*' \
 		"$error .*missing value: '--csv'" 'usage: .*'
 
-	# Ranks placed otherwise than specified
+	# Ranks whose placement is not as specified
 	expect cyclic "$fails" '../ziatest 4 "srun --distribution=cyclic $eight"' \
 		"$(misplaced 0 1 'the same node' n1 n2 4)"
 	expect planes 0 '../ziatest 4 "srun --distribution=plane=4 $eight"' "$result"
@@ -143,7 +144,7 @@ for mpi in openmpi mpich; do
 	expect set-by-mpi 1 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=0 LD_PRELOAD=$dir/set.so ${alone#* }" \
 		"$mismatch"
 
-	# The executable of each MPI under the launchers of both
+	# Executables built with each MPI, under the launchers of both
 	openmpi='../ziatest 2 "mpirun.openmpi --oversubscribe -n 4 --host n1:2,n2:2 -npernode"'
 	hydra='../ziatest 2 "mpiexec.hydra -hosts n1,n2 -n 4 -ppn"'
 	pmix='../ziatest 2 "srun --mpi=pmix $four"'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The reports: what -v prints and the files of --csv and --ranks have fixed rows, columns and names,
-# and none of them comes with an error. Their figures are path.t's subject.
+# The reports: the output of -v and the files of --csv and --ranks have fixed rows, columns and
+# names, and are not written after an error. path.t checks their figures.
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=4
@@ -66,7 +66,7 @@ for mpi in openmpi mpich; do
 		fences='[24], PMIx, libpmix.so.2' fence=$(row fence) fence_ms=$ms
 		steps="$(own init)$(step fence ", last in: $rank")" init=$(own init)
 		cold_places='exec init' ;;
-	mpich)	# whose fences cannot be seen
+	mpich)	# the fences of MPICH cannot be seen
 		mpirun='mpiexec.hydra -hosts n1,n2,n3,n4 -n 8 -ppn'
 		version='MPICH Version: *[0-9]'
 		fences=none fence='\|fence' fence_ms='' steps='' init=$(step init)
@@ -137,7 +137,7 @@ for mpi in openmpi mpich; do
 		LD_PRELOAD="$dir/cold.so:\${LD_PRELOAD-}" exec "\$@"
 	END
 	chmod +x "$dir/read_cold"
-	# Host names as they come: of a comma and bytes that are no ASCII
+	# Odd host names, with a comma and bytes that are not ASCII
 	cat >"$dir/rename" <<-'END'
 		#!/bin/sh
 		exec unshare --uts sh -c 'printf "n,\303\251" >/proc/sys/kernel/hostname

@@ -1,10 +1,10 @@
 #!/bin/sh
-# The pair as built by make, on real clusters of 1 to 4 nodes: srun, mpirun and mpiexec,
-# with Open MPI and MPICH
+# Both programs as built by make, on virtual clusters of 1 to 4 nodes, with srun, mpirun and
+# mpiexec, and with Open MPI and MPICH
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 
-# case NAME COMMAND...: runs it, in a cluster, and keeps what came of it
+# case NAME COMMAND...: runs COMMAND in a cluster, and saves its output and status
 cat >"$tmp/case" <<'END'
 name=$1
 shift
@@ -12,9 +12,9 @@ shift
 echo $? >"$name.status"
 END
 
-# result_of NODES N DIR NAME LINE: what the case NAME in DIR left
+# result_of NODES N DIR NAME LINE: checks what the case NAME left in DIR
 result_of() {
-	# Open MPI's mpirun warns now and then of a race of its own with ssh.
+	# Open MPI's mpirun occasionally warns about a race in its own use of ssh.
 	sed -i '/plm:[rs]sh: Warning: setpgid/d' "$3/$4.err"
 	more=
 	if [ "$1" -le 1 ]; then
@@ -66,7 +66,7 @@ if [ -d "$tmp/openmpi" ]; then
 	result_of 4 2 . placeholder-mpirun \
 		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
 
-	# A few descriptors are enough for what comes after the result.
+	# The work after the result needs only a few file descriptors.
 	printf '#!/bin/sh\nulimit -Sn 30\nexec "$@"\n' >few
 	chmod +x few
 	cluster 4 sh "$tmp/case" few-descriptors ./ziatest 8 \
@@ -74,8 +74,9 @@ if [ -d "$tmp/openmpi" ]; then
 	result_of 4 8 . few-descriptors \
 		'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node 8 ./few ./ziaprobe'
 
-	# Slurm's own default barrier lets a node go on before the others have come, and a first
-	# message then finds an Open MPI that is not ready; tests/cluster chooses the other one.
+	# With its default barrier, Slurm lets a node continue before the others have arrived, and a
+	# first message may then reach a process whose Open MPI is not ready. tests/cluster
+	# therefore uses the ring.
 	cc -o barrier "$top/tests/helpers/barrier.c" -ldl
 	ok 'no node goes on before the others have come' \
 		cluster 2 srun --mpi=pmix -N 2 -n 2 ./barrier come

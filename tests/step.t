@@ -37,8 +37,8 @@ amount() {
 	amount=$amount.$(printf %06d "$drawn")
 }
 
-# true_step NAME RANK SECONDS: whether the step in the error is SECONDS, plus what RANK's two
-# readings of the boot time differed by anyway
+# true_step NAME RANK SECONDS: succeeds if the step in the error is SECONDS plus the difference that
+# RANK's two readings of the boot time had without the step
 true_step() {
 	awk -v step="$3" '
 	FILENAME ~ /readings/ {
@@ -65,7 +65,7 @@ for mpi in openmpi mpich; do
 	mv "$dir/ziaprobe" "$dir/real"
 	cat >"$dir/ziaprobe" <<'END'
 #!/bin/sh
-# The probe, whose clock is set as $STEP says
+# Runs ziaprobe with a clock that is set as specified in $STEP
 dir=${0%/*}
 export RANK="${PMIX_RANK:-$PMI_RANK}" LD_PRELOAD="$dir/step.so:${LD_PRELOAD-}"
 exec "$dir/real/ziaprobe" "$@"
@@ -122,7 +122,8 @@ END
 	draw_number 4
 	expect slow 0 "STEP='n$drawn Slow .2' $srun" "$result"
 
-	# Of several errors the first one is printed: placement, step, starts, main, time.
+	# If there are several errors, only the first is printed, in this order: placement, step,
+	# starts, main, time.
 	own="srun $four 2 sh -c '[ \$SLURM_PROCID = 0 ] || sleep .1
 		exec ../ziaprobe \$(date -d \"\$AGO\" +\"%s %6N\") 2 $options'"
 	draw_number 4

@@ -1,6 +1,7 @@
 #!/bin/sh
-# job/summarize, on the archive that helpers/archive.py makes and on copies of it that are altered:
-# the text, the verdicts, carelessness, honest failures, hostile files, several jobs, the pictures
+# job/summarize, on the archive that helpers/archive.py creates and on altered copies of it: the
+# text, the verdicts, careless mistakes, honest failures, hostile files, several jobs, and the
+# pictures
 . "$(dirname "$0")/lib.sh"
 summarize=$top/job/summarize
 has python3 || skip_all 'no python3; tests/setup installs it'
@@ -10,7 +11,8 @@ job() {	# DIRECTORY [NAME=VALUE...]
 	python3 "$top/tests/helpers/archive.py" "$@" || exit 1
 }
 
-# says WHAT STATUS PATTERN COMMAND [OPTION...]: what summarize says of the job after COMMAND in it
+# says WHAT STATUS PATTERN COMMAND [OPTION...]: checks what summarize prints about the job after
+# COMMAND has altered it
 says() {
 	rm -rf it
 	cp -r job it
@@ -27,7 +29,7 @@ contradicts() {
 	says "$1" 1 "FAIL        consistency: [^|]*\|.*\|Problems\|(.*\|)?$2" "$3"
 }
 
-# honest WHAT STATUS PATTERN COMMAND: nothing contradicts
+# honest WHAT STATUS PATTERN COMMAND: checks that no contradiction is found
 honest() {
 	says "$1" "$2" "PASS        consistency: no contradictions found\|.*$3" "$4"
 }
@@ -36,7 +38,8 @@ set_to() {	# NAME VALUE
 	sed -i "s|^$1=.*|$1=$2|" environment.txt
 }
 
-# fails NODES-RUN STATUS LINE...: what such a launch leaves; ziatest's line stays
+# fails NODES-RUN STATUS LINE...: replaces the files of a launch by those of a failed one; the
+# command line that ziatest printed stays
 fails() {
 	file=output/$1.txt
 	started=$(head -n 1 "$file")

@@ -15,7 +15,7 @@ static double seconds(void)
 	return (double)now() / 1e6;
 }
 
-/* Returns the most bytes that were resident so far. */
+/* Returns the peak resident memory so far, in bytes. */
 static double peak(void)
 {
 	struct rusage usage;
@@ -24,7 +24,7 @@ static double peak(void)
 	return (double)usage.ru_maxrss * 1024;
 }
 
-/* A random number from 0 to LESS - 1. */
+/* Returns a pseudo-random number from 0 to LESS - 1. */
 static int64_t draw(int64_t less)
 {
 	static uint32_t state = 1;
@@ -61,7 +61,8 @@ int main(int argc, char **argv)
 		}
 		run.replied[rank] = mark[REPLY_RECEIVED];
 		record->repeat = rank / n % 2 ? UNKNOWN : draw(1000);
-		record->node = (uint64_t)(rank / n + 1) * 0x9e3779b97f4a7c15; /* in no order */
+		record->node =
+			(uint64_t)(rank / n + 1) * 0x9e3779b97f4a7c15; /* in no particular order */
 		record->clock = (struct clock){rank / n ? draw(1000) : 0, 1};
 		for (int i = 0; i < WORKS; i++)
 			record->cpu[i] = record->cpu_wait[i] = (uint32_t)draw(10000);

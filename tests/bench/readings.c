@@ -1,7 +1,9 @@
-/* Measures how long the readings take a rank, on the clock, in a launch with two fences. Prints the
- * medians of ROUNDS rounds, in us: for note_work(), for count_libraries(), and for both together.
+/* Measures how much time on the clock a rank spends on its readings in a launch with two fences.
+ * Prints the medians of ROUNDS rounds, in us: for note_work(), for count_libraries(), and for both
+ * together.
  *
- * * readings ROUNDS */
+ *	readings ROUNDS
+ */
 #include "../../probe/run.h"
 
 #include <time.h>

@@ -1,5 +1,5 @@
-/* barrier FILE, under srun --mpi=pmix on two nodes: whether PMIx_Fence waits for both. Rank 1
- * comes a second late, and makes FILE before it comes. */
+/* barrier FILE: checks whether PMIx_Fence waits for both ranks; to be run by srun --mpi=pmix on two
+ * nodes. Rank 1 enters the fence a second late, and creates FILE before that. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 {
 	const char *rank = getenv("PMIX_RANK");
 	void *library = dlopen("libpmix.so.2", RTLD_NOW);
-	char self[1024]; /* the name of a process, longer than any version's */
+	char self[1024]; /* a process identifier; larger than in any version of PMIx */
 	int (*init)(void *, void *, size_t);
 	int (*fence)(void *, size_t, void *, size_t);
 	int (*finalize)(void *, size_t);

@@ -1,5 +1,5 @@
-/* Compares the clocks as ziaprobe does, every rank the first of a block of its own, and prints
- * for each block its clock less block 0's, and the bound, in us. */
+/* Compares the clocks as ziaprobe does, with every rank as a block of its own. Prints for each
+ * block how far its clock is ahead of that of block 0, and the bound, in us. */
 #include "../../probe/clocks.c"
 
 #include <inttypes.h>

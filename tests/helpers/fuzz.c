@@ -3,9 +3,9 @@
  *
  *	cc -DPROGRAM='"../../ziatest.c"' fuzz.c; fuzz COUNT SEED
  *
- * PROGRAM is compiled in: ziatest with an exec that only checks the command line,
- * ziaprobe in a world of one rank without an MPI library. Every vector gets a process,
- * for 20 s at most, that must end with a status of its own:
+ * PROGRAM is compiled in: ziatest with an exec that only checks the command line, or ziaprobe with
+ * a single rank and no MPI library. Every vector is run in a process of its own, which must exit
+ * within 20 s with one of these statuses:
  *
  *	0	help, version or result
  *	1	the start lies in the future, and there is no result; or a file cannot be written,
@@ -14,7 +14,8 @@
  *	77	(ziatest) the launcher is run, with the command line that was printed
  *	124	(ziaprobe) the timeout has run out
  *
- * Prints how many ended with each. Status 1, and the vector, if one did not.
+ * Prints how many processes exited with each status. If a process ended in any other way, prints
+ * its vector and exits with status 1.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -47,7 +48,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 #include <unistd.h>
 
 static char output[1 << 18]; /* what the last vector printed */
-static int printed; /* a file of it, in memory */
+static int printed; /* an in-memory file for the output */
 
 static void read_output(void)
 {
@@ -57,7 +58,7 @@ static void read_output(void)
 	output[length] = '\0';
 }
 
-/* Instead of libc's: a program that is found cannot be run. */
+/* Replaces the function of libc: a program that is found cannot be run. */
 int execv(const char *path, char *const argv[])
 {
 	assert(*path);
@@ -67,7 +68,7 @@ int execv(const char *path, char *const argv[])
 	return -1;
 }
 
-/* Instead of libc's: sh -c COMMAND. */
+/* Replaces the function of libc: sh -c COMMAND. */
 int execl(const char *path, const char *name, ...)
 {
 	const char *option, *command;
@@ -87,14 +88,15 @@ int execl(const char *path, const char *name, ...)
 	exit(77);
 }
 
-/* Instead of libc's, in which a rank whose time is over waits for the others. */
+/* Replaces the function of libc, with which a rank whose timeout has expired waits for the
+ * others. */
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
 	(void)fds, (void)count, (void)ms;
 	return 0;
 }
 
-#ifdef MPI_VERSION /* a world of one rank, which talks to itself */
+#ifdef MPI_VERSION /* an MPI world of a single rank, which sends messages to itself */
 int MPI_Init(int *argc, char ***argv)
 {
 	return argc || argv;
@@ -312,7 +314,8 @@ static char *word(void)
 	return text;
 }
 
-/* Whether the process that ended with WAITED did so as it may, given what it printed. */
+/* Returns whether a process with wait status WAITED ended in an allowed way, given what it
+ * printed. */
 static int acceptable(int waited)
 {
 	const char *result = "Time test was completed in ";
@@ -324,7 +327,7 @@ static int acceptable(int waited)
 	case 0:
 		return !strncmp(output, "usage: ", 7) || !strncmp(output, "ziatest ", 8) ||
 		       (!strncmp(output, result, strlen(result)) && !strstr(output, "error: "));
-	case 1: /* a result, and what is wrong with a file; or an error */
+	case 1: /* a result, and an error about a file; or only an error */
 		if (strstr(output, result))
 			return strstr(output, "error: cannot write ") != NULL;
 		return strstr(output, " before the start") != NULL;
@@ -361,16 +364,16 @@ int main(int argc, char **argv)
 		char *vector[24] = {NULL};
 		int words = 0, waited;
 
-		if (below(100)) /* else no argument, not even the program's name */
+		if (below(100)) /* otherwise no argument, not even the name of the program */
 			vector[words++] = strdup("fuzz");
-		if (words && below(3)) { /* proper arguments, some of them replaced */
+		if (words && below(3)) { /* valid arguments, some of them replaced */
 			for (size_t p = 0; p < sizeof proper / sizeof *proper; p++) {
 				if (!below(12))
 					vector[words++] = word();
 				if (below(12))
 					vector[words++] = below(12) ? strdup(proper[p]) : word();
 			}
-		} else if (words) { /* whatever may come */
+		} else if (words) { /* random arguments */
 			for (unsigned more = below(9); more > 0; more--)
 				vector[words++] = word();
 		}

@@ -1,14 +1,15 @@
-/* Preloaded into ziaprobe: an injected fault. SHIM="WHERE CALL COMMAND": the rank or the node WHERE
- * (3, n2), when MPI_Init returns (Init) or its first other CALL begins (Send, Recv, Gather,
- * Ibcast, Irecv, Ibarrier, Finalize), runs the shell's COMMAND, whose $PPID it is, and waits for
- * it. Earlier ones, where the rank is the launcher's: before main (Exec), when MPI_Init begins
- * (Start), in PMIx_Init (Pmix), in the first fence (Fence), when that one ends (Leave) or a later
- * one does (Leave2), in PMIx_Get after it (Later). Answer is a Send after a Recv. Where $MARKS is
- * set, a process that comes to CALL makes a file CALL.$RANK there.
- * The process runs two COMMANDs itself, in the thread that reached CALL. "spin SECONDS" computes
- * until it has used that much CPU time, at the highest priority that it is allowed. "crowd SECONDS"
- * mostly waits for a CPU, which it shares with child processes that compute.
- * With $HELPER set, SIGALRM comes to a helper thread, as an MPI library's may be. */
+/* Preloaded into ziaprobe: injects a fault. SHIM="WHERE CALL COMMAND": when the rank or the ranks
+ * of the node WHERE (such as 3 or n2) reach CALL, they run the shell command COMMAND, whose $PPID
+ * is the rank, and wait for it. CALL is the return of MPI_Init (Init), or the beginning of the
+ * first call of another MPI function (Send, Recv, Gather, Ibcast, Irecv, Ibarrier, Finalize). These
+ * CALLs come earlier, when only the launcher has given the process a rank: before main (Exec), the
+ * beginning of MPI_Init (Start), PMIx_Init (Pmix), the first fence (Fence), the end of that fence
+ * (Leave) or of a later one (Leave2), and PMIx_Get after a fence (Later). Answer is a Send after a
+ * Recv. If $MARKS is set, a process that reaches CALL creates the file CALL.$RANK in that
+ * directory. The process runs two COMMANDs itself, in the thread that reached CALL. "spin SECONDS"
+ * computes until it has used that much CPU time, at the highest priority that it is allowed. "crowd
+ * SECONDS" mostly waits for a CPU, which it shares with child processes that compute. If $HELPER is
+ * set, SIGALRM is delivered to a helper thread, such as those of MPI libraries. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -202,7 +203,7 @@ int PMIx_Fence(const void *processes, size_t count, const void *info, size_t inf
 	return result;
 }
 
-/* What the caller of a non-blocking fence wants to have called. */
+/* The callback of the caller of a non-blocking fence. */
 struct callback {
 	void (*done)(int, void *);
 	void *data;

@@ -1,10 +1,10 @@
 /* Preloaded into ziaprobe: sets the realtime clock while it runs. STEP="WHERE CALL SECONDS": for
  * the ranks or nodes WHERE (3, n2, n[24], *), the clock is SECONDS ahead, or behind if negative,
  * once MPI_Init (Init) or PMIx_Init (Pmix) begins, or the first MPI_Send or MPI_Recv returns
- * (Exchange), or from before main on (Exec). With STEP="WHERE Slow SECONDS" the second reading of
- * the boot time takes so long instead.
+ * (Exchange), or from before main on (Exec). With STEP="WHERE Slow SECONDS", the second reading of
+ * the boot time takes SECONDS instead.
  *
- * The file readings.$RANK gets a line for each reading of the boot time, in us, without the step:
+ * * The file readings.$RANK gets a line for each reading of the boot time, in us, without the step:
  * the realtime clock before it, the boot time, and the realtime clock after it. */
 #define _GNU_SOURCE
 

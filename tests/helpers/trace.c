@@ -1,13 +1,9 @@
-/* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, to the file $TRACE/R, as
- * three lines:
- *
- *	all but the non-blocking collective ones, as what:peer:bytes;
- *	the times in ns of the first gather, the first message after it, MPI_Finalize and the first
- *	gather's end; the number of non-blocking collective calls; the number of open file
- *	descriptors at the first gather's end and in MPI_Finalize;
- *	the collective calls, as what:bytes.
- *
- * Rank $LATE sleeps for 2 s before its first message. */
+/* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, to the file $TRACE/R,
+ * as three lines: * all calls except the non-blocking collective ones, as what:peer:bytes; the
+ * times in ns of the first gather, the first message after it, MPI_Finalize and the first
+ * gather's end; the number of non-blocking collective calls; the number of open file descriptors
+ * at the first gather's end and in MPI_Finalize; the collective calls, as what:bytes. * Rank
+ * $LATE sleeps for 2 s before its first message. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <dirent.h>
@@ -139,7 +135,7 @@ int MPI_Barrier(MPI_Comm c)
 	return PMPI_Barrier(c);
 }
 
-/* Nothing else should communicate; what does is noted under its own name. */
+/* No other function should communicate; if one does, it is recorded under its own name. */
 #define UNEXPECTED(name, parameters, arguments)                                                    \
 	int MPI_##name parameters                                                                  \
 	{                                                                                          \

@@ -27,8 +27,8 @@ static void is_time(int64_t us, const char *expected)
 		printf("# got '%s'\n", line);
 }
 
-/* WORDS, ziaprobe's arguments with a blank after each, give the start in us, N and the timeout in
- * s; N = -1: they are wrong. */
+/* Checks that WORDS, the arguments of ziaprobe with a blank after each, are parsed as START in us,
+ * N and TIMEOUT in s, or are rejected if N is -1. */
 static void is_parsed(const char *words, int64_t start, int n, int timeout)
 {
 	char copy[200], *argv[10] = {"ziaprobe"};
@@ -39,15 +39,15 @@ static void is_parsed(const char *words, int64_t start, int n, int timeout)
 		argv[argc++] = word;
 	}
 	memset(&options, 0, sizeof options);
-	optind = 0; /* glibc: start afresh */
+	optind = 0; /* makes the getopt of glibc start again */
 	if (parse(argc, argv))
 		ok(n == -1, words);
 	else
 		ok(options.start == start && options.n == n && options.timeout == timeout, words);
 }
 
-/* The launcher's environment, TEXT with blanks between the entries, says SIZE and RANK; -1: it does
- * not say. */
+/* Checks that the launcher's environment TEXT, with blanks between the entries, gives SIZE and
+ * RANK; -1 means that it does not give the value. */
 static void is_launched(const char *text, int size, int rank)
 {
 	char path[] = "/tmp/environ.XXXXXX";
@@ -65,9 +65,10 @@ static void is_launched(const char *text, int size, int rank)
 		printf("# got size %d, rank %d\n", got_size, got_rank);
 }
 
-/* Blocks of N ranks, each rank on a node and of a host name, a letter each, break a rule: 's', RANK
- * strays from its block, or else 'e', two blocks share a node under one name, or else 'w', under
- * different ones; the later one's first rank is RANK. */
+/* Checks which placement rule blocks of N ranks break. NODES and HOSTS have a letter for the node
+ * and for the host name of each rank. RULE is 's' if RANK is not on the node of its block;
+ * otherwise 'e' if two blocks share a node under the same host name, or 'w' if they do so under
+ * different ones. RANK is then the first rank of the later block. */
 static void is_placement(const char *nodes, const char *hosts, int n, char rule, int rank)
 {
 	struct record records[20] = {{.repeat = 0}};
@@ -90,7 +91,7 @@ static void is_placement(const char *nodes, const char *hosts, int n, char rule,
 		printf("# on nodes %s, hosts %s: found %c, %d\n", nodes, hosts, found, later);
 }
 
-/* The ranks that a made-up run has, and the bounds of its clocks. */
+/* The ranks of a made-up run, and the bounds of their clocks. */
 enum { RANKS = 8 };
 static const int64_t ms = 1000, s = 1000000, bound = 10;
 
@@ -126,7 +127,7 @@ static void make_up(struct run *run)
 	}
 }
 
-/* Lets all of RUN's ranks from FIRST on, STEP apart, be LATE at MARK and all that follows. */
+/* Delays every STEP-th rank of RUN, from FIRST on, by LATE at MARK and at all later marks. */
 static void delay(struct run *run, int first, int step, int mark, int64_t late)
 {
 	for (int rank = first; rank < run->size; rank += step)
@@ -135,7 +136,8 @@ static void delay(struct run *run, int first, int step, int mark, int64_t late)
 				run->records[rank].mark[m] += late;
 }
 
-/* Lets RANK alone be LATE at MARK and what follows, up to the next fence, which all leave LATE. */
+/* Delays only RANK by LATE, at MARK and at the marks up to the next fence, which all ranks then
+ * leave late. */
 static void delay_one(struct run *run, int rank, int mark, int64_t late)
 {
 	int next = FENCE_LEFT;
@@ -150,7 +152,7 @@ static void delay_one(struct run *run, int rank, int mark, int64_t late)
 			run->records[rank].mark[m] += late;
 }
 
-/* Lets RANK have seen no fence. */
+/* Removes all fences of RANK. */
 static void forget_fences(struct run *run, int rank)
 {
 	for (int m = FENCE_ENTERED; m < INIT_RETURNED; m++)
@@ -167,8 +169,8 @@ static void finish(struct run *run, struct path *path)
 	find_path(run, path);
 }
 
-/* The path of RUN is that of TEXT: each step with the rank at whose mark it ends and its ms, and,
- * after "; ", the outlier with its excess and the number of other ranks. */
+/* Checks that the path of RUN is TEXT: each step, the rank at whose mark it ends, and its ms; then,
+ * after "; ", the outlier, its excess and the number of other ranks. */
 static void is_path(struct run *run, const char *text, const char *name)
 {
 	char got[1000] = "";
@@ -325,8 +327,8 @@ static int rows_add_up(const struct run *run, int raised)
 	return 1;
 }
 
-/* 40,000 random runs: every sum is exact, every path comes to the start, and no step but clock is
- * negative. */
+/* 40,000 random runs: every sum is exact, every path leads back to the start, and no step except
+ * clock is negative. */
 static void any_run_adds_up(void)
 {
 	struct run run = {.responder = NULL};
@@ -354,9 +356,10 @@ static void any_run_adds_up(void)
 	free(run.responder);
 }
 
-/* 20,000 launches as they are: every rank takes a few ms for each step and waits for the others in
- * each fence, and one rank is late by a second in one step. That step of that rank is the outlier;
- * if it is late inside a fence, which all leave late then, nobody is. */
+/* 20,000 realistic launches: every rank takes a few ms for each step and waits for the others in
+ * each fence, and one rank is a second late in one step. That step of that rank must be the
+ * outlier. If the rank is late inside a fence, all ranks leave the fence late, so there must be no
+ * outlier. */
 static void late_rank_is_named(void)
 {
 	struct run run = {.responder = NULL};
@@ -400,7 +403,8 @@ static void late_rank_is_named(void)
 					mark[m] = UNKNOWN;
 					continue;
 				}
-				if (m == REPLY_RECEIVED && to < rank) /* which has its reply */
+				if (m == REPLY_RECEIVED &&
+				    to < rank) /* this rank already has its reply */
 					from = MAX(from, run.records[to].mark[m]);
 				else if (m == REPLY_RECEIVED)
 					from = MAX(from, run.records[to].mark[m - 1]);
@@ -520,7 +524,7 @@ static void test_launchers(void)
 	is_launched("FLUX_JOB_SIZE=2 FLUX_TASK_RANK=0", 2, 0);
 	is_launched("OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0", 2, 0);
 	is_launched("XPMI_SIZE=8 PMI_SIZE_=8 PMI_RANK=0 PMI_SIZE=2", 2, 0);
-	/* The first one decides, in whatever order they are set. */
+	/* The first variable in the list decides, in whatever order they are set. */
 	is_launched("SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1 PMI_SIZE=1 PMI_RANK=0", 1, 0);
 	is_launched("PMI_SIZE=1 PMI_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=2", 4, 2);
 	is_launched("FLUX_JOB_SIZE=1 FLUX_TASK_RANK=0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1", 1, 0);
@@ -596,7 +600,7 @@ static void test_clocks(void)
 	ok(run.median_block == 1 && run.worst_block == 0 && run.worst.offset == 100,
 	   "of two, the lower one is the median");
 
-	/* No clock is off, as far as that can be told. */
+	/* No clock is known to be off. */
 	run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
 	for (int i = 0; i < 6; i++)
 		records[i].clock = (struct clock[]){{0, 0}, {0, 3}, {0, 4}}[i / 2];
@@ -615,7 +619,8 @@ static void test_clocks(void)
 	   "a clock beyond its bound is doubtful, not one further off within it");
 }
 
-/* The first of the checks that RUN fails, from 1 on; 0 if it is right. */
+/* Returns the number of the first check that RUN fails, counting from 1, or 0 if it passes all of
+ * them. */
 static int first_error(const struct run *run)
 {
 	int (*const checks[])(const struct run *) = {check_placement, check_steps, check_starts,
@@ -734,7 +739,7 @@ static void test_paths(void)
 		"late to be created");
 	is_summary(summarise(&run, ALL_STEPS, SPAWN), 10 * ms, 10 * ms, 1010 * ms, 5);
 
-	/* What is not known, and what the ticks distort. */
+	/* Unknown marks, and marks that are distorted by the resolution of clock ticks. */
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].mark[PARENT_CREATED] = s - 2 * TICK - 1;
