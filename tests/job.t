@@ -231,7 +231,7 @@ like 'a sweep: the first nodes' "$(grep -ho -e '--nodelist=[^ ]*' sweep/ziatest-
 	"--nodelist='n\[1-2]'\|--nodelist='n\[1-2]'"
 is 'a sweep: no secret is recorded' "$(grep -r secret-word sweep/ziatest-*/)" ''
 like 'a sweep: the facts' "$facts" "RUNS=2\|.*\|SRUN_OPTIONS=--mpi=pmix\|\|DATE=2[^|]*Z\|\
-SLURM_BCAST=/.*/copy\|.*\|SLURM_DISTRIBUTION=cyclic\|.*\|SLURM_LABELIO=1\|.*\|UCX_TLS=tcp\|\
+(.*\|)?SLURM_BCAST=/.*/copy\|.*\|SLURM_DISTRIBUTION=cyclic\|.*\|SLURM_LABELIO=1\|.*\|UCX_TLS=tcp\|\
 UNSET=SLURM_LABELIO SLURM_DEBUG SLURM_DISTRIBUTION\|SRUN=/.*/srun\|slurm-wlm [0-9.]*\|\
 NICS_FOUND=\|NICS_DOWN=\|.*\|PROBE=/.*/sweep/ziaprobe on [^|,]*, .*\|NODES_FOUND=8\|\
 NODES_UNUSED=[0-9] [^|]*\|.*The batch script:\|	#!/bin/sh\|.*\|\|\
