@@ -79,8 +79,7 @@ struct record {
 					       * most 71 minutes; NOT_COUNTED if unknown */
 	uint16_t faults[WORKS]; /* at most 65,535 each */
 	char host[65]; /* MPI's processor name, at most as long as a host name */
-	char parent
-		[16]; /* the name of the process that created this one, truncated by the kernel */
+	char parent[16]; /* the name of the parent process, truncated by the kernel */
 	char by_mpirun; /* whether the parent was mpirun or one of its daemons */
 	char on_launch_node; /* whether ziatest ran on this node */
 };

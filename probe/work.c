@@ -40,8 +40,8 @@ static int64_t read_cpu_wait(void)
 	return *end == '\n' && times > 0 ? waited / 1000 : UNKNOWN;
 }
 
-/* Reads what this process has done so far, and stores it as the reading at MARK. The timeout passes
- * MARKS. Async-signal-safe; can be called from any thread. */
+/* Reads what this process has done so far, and stores it as the reading at MARK. The timeout
+ * handler passes TIMED_OUT. Async-signal-safe; can be called from any thread. */
 void note_work(enum mark mark)
 {
 	struct rusage usage;

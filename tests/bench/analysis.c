@@ -61,8 +61,8 @@ int main(int argc, char **argv)
 		}
 		run.replied[rank] = mark[REPLY_RECEIVED];
 		record->repeat = rank / n % 2 ? UNKNOWN : draw(1000);
-		record->node =
-			(uint64_t)(rank / n + 1) * 0x9e3779b97f4a7c15; /* in no particular order */
+		/* Nodes in no particular order */
+		record->node = (uint64_t)(rank / n + 1) * 0x9e3779b97f4a7c15;
 		record->clock = (struct clock){rank / n ? draw(1000) : 0, 1};
 		for (int i = 0; i < WORKS; i++)
 			record->cpu[i] = record->cpu_wait[i] = (uint32_t)draw(10000);

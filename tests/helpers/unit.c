@@ -403,8 +403,8 @@ static void late_rank_is_named(void)
 					mark[m] = UNKNOWN;
 					continue;
 				}
-				if (m == REPLY_RECEIVED &&
-				    to < rank) /* this rank already has its reply */
+				/* A lower rank already has its reply. */
+				if (m == REPLY_RECEIVED && to < rank)
 					from = MAX(from, run.records[to].mark[m]);
 				else if (m == REPLY_RECEIVED)
 					from = MAX(from, run.records[to].mark[m - 1]);
