@@ -1,24 +1,24 @@
 # ziatest: build, run, test, install
 #
-#	make MPICC=cc			another MPI compiler wrapper
-#	make CFLAGS=-O3 LDFLAGS=-flto	as usual
-#	make STRICT=1			warnings, as errors: for gcc and clang
-#	make check			the tests; TESTS=tests/path.t: one
-#	make soak ROUNDS=20 SEED=7	launches with random faults
-#	make bench			what the benchmark itself costs
-#	make install PREFIX=~/.local	both programs, into PREFIX/bin
+#	make MPICC=cc			use another MPI compiler wrapper
+#	make CFLAGS=-O3 LDFLAGS=-flto	use other compiler and linker flags
+#	make STRICT=1			enable warnings and treat them as errors (gcc, clang)
+#	make check			run the tests; TESTS=tests/path.t runs just one
+#	make soak ROUNDS=20 SEED=7	run launches with random faults
+#	make bench			measure what the benchmark itself costs
+#	make install PREFIX=~/.local	install both programs in PREFIX/bin
 
 MPICC   = mpicc
 CFLAGS  = -O2 -std=c11
 PREFIX  = /usr/local
 DESTDIR =
 
-# The size of the pad in ziaprobe, in bytes: 100 MiB, for the specification's 100 MB executable. The
-# bytes are random, so that they do not compress.
+# The size of the pad in ziaprobe, in bytes. The specification requires a 100 MB executable. The pad
+# is random so that it does not compress.
 PAD = 104857600
 
 # The flags that let ziaprobe see when a rank waits in MPI_Init (probe/fence.c). They export its
-# fence functions to the MPI library, but no other name of its own. A static build does not use
+# fence functions to the MPI library, and none of its other names. A static build does not use
 # them, nor does 'make FENCE='.
 static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
 FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
@@ -41,7 +41,8 @@ ziatest: ziatest.c
 ziaprobe: $(sources) probe/run.h .pad
 	$(ziaprobe_command)
 	@if [ $$(wc -c <$@) -lt $(PAD) ]; then \
-		echo '$@ has no pad of $(PAD) bytes' >&2; \
+		echo '$@ is smaller than $(PAD) bytes: the pad is missing;' \
+			'check CFLAGS and LDFLAGS' >&2; \
 		exit 1; \
 	fi
 	@echo $(call quote,$(ziaprobe_command)) >.$@.command
@@ -50,8 +51,8 @@ ziaprobe: $(sources) probe/run.h .pad
 .pad:
 	@head -c $(PAD) /dev/urandom >$@
 
-# How the programs were built, and how the sources differ from the commit, for run_ziatest.sh to
-# hand in
+# run_ziatest.sh archives build.txt, which records how the programs were built, and changes.diff,
+# which records how the sources differ from the commit.
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 
@@ -77,8 +78,8 @@ changes.diff: ziatest ziaprobe
 		echo UNKNOWN; \
 	fi >$@
 
-# Runs the main job on a virtual 4-node Slurm cluster on this machine, with 4 processes per node. To
-# use MPICH: make clean run MPICC=mpicc.mpich
+# Runs ziatest on a virtual 4-node Slurm cluster on this machine, with 4 processes per node. To use
+# MPICH: make clean run MPICC=mpicc.mpich
 run: all
 	@tests/run
 
@@ -86,11 +87,10 @@ check: all
 	@tests/versions
 	prove -j 4 --failures --comments $(or $(TESTS),tests)
 
-# Launches with random faults
 soak: all
 	tests/soak $(or $(ROUNDS),100) $(SEED)
 
-# Measures what the benchmark itself costs; BENCH=full runs the long version
+# BENCH=full runs the long version.
 bench: all
 	MPICC='$(MPICC)' CC='$(CC)' tests/bench/run $(BENCH)
 

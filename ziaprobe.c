@@ -82,10 +82,10 @@ static const char *parse(int argc, char **argv)
 	static char wrong[200];
 	const char *numbers[3] = {NULL};
 	int64_t sec, usec, n;
-	int option, count = 0, at = 1; /* the argument being read */
+	int option, count = 0, at = 1; /* argv[at] is what getopt_long reads next. */
 
 	opterr = 0; /* otherwise every rank would print an error */
-	/* Because of the '-', other arguments are returned as the value of option 1. */
+	/* The leading '-' makes getopt_long return other arguments as values of option 1. */
 	while ((option = getopt_long(argc, argv, "-vt:", names, NULL)) != -1) {
 		switch (option) {
 		case 1:
@@ -267,8 +267,8 @@ static int print_result(struct run *run)
 }
 
 /* Returns 0 if this world can be measured. Otherwise reports why not, once per job, and returns the
- * exit status. The reason is that MPI and the launcher do not match, that the arguments are invalid
- * (WRONG is the message from parse()), or that the number of processes is not a multiple of N. */
+ * exit status. MPI and the launcher may not match, the arguments may be invalid (WRONG is the
+ * message from parse()), or the number of processes may not be a multiple of N. */
 static int refuse(const char *wrong, int divisible)
 {
 	int rank, started = world.size == 1 ? launched_size("/proc/self/environ", &rank) : 0;
@@ -277,8 +277,9 @@ static int refuse(const char *wrong, int divisible)
 		if (rank <= 0)
 			report("error",
 			       "the launcher started %d processes, but each is alone in its "
-			       "MPI_COMM_WORLD: launcher and MPI library do not match; use that "
-			       "library's mpirun, or another srun --mpi=TYPE (see srun --mpi=list)",
+			       "MPI_COMM_WORLD: the launcher and the MPI library do not match; use "
+			       "the mpirun of this MPI library, or another srun --mpi=TYPE (see "
+			       "srun --mpi=list)",
 			       started);
 		else
 			poll(NULL, 0, 1000); /* the launcher may end all processes when one exits */
@@ -290,7 +291,8 @@ static int refuse(const char *wrong, int divisible)
 		report("error", "%s\n%s", wrong, usage);
 	else if (world.rank == 0)
 		report("error",
-		       "the number of processes, %d, is not a multiple of N = %d; start N per node",
+		       "the number of processes, %d, is not a multiple of N = %d; start N "
+		       "processes per node",
 		       world.size, options.n);
 	return 2;
 }

@@ -8,14 +8,15 @@
  *
  * On the clock, between the start stamp and the launcher's first instruction, ziatest formats the
  * command line, prints it and calls exec. It starts no child process, waits for nothing and does
- * not search PATH. If the launcher is plain words, no shell is involved either. Otherwise, or if
- * the launcher cannot be run, ziatest becomes /bin/sh, which runs the printed line.
+ * not search PATH. If the launcher consists of plain words, no shell is involved either. Otherwise,
+ * or if the launcher cannot be run, ziatest becomes /bin/sh, which runs the printed line.
  *
- * Invariants: - ziatest runs what a shell would run if it were given the printed line. There is one
- * exception: if a name means both a program and something else to the shell, such as a builtin,
- * ziatest runs the program. - A launcher of plain words keeps ziatest's process id, so signals sent
- * to ziatest reach it. - The stamp is read from the realtime clock, because the end is read on
- * other nodes.
+ * Invariants:
+ * - ziatest runs what a shell would run if it were given the printed line. There is one exception:
+ *   if a name means both a program and something else to the shell, such as a builtin, ziatest runs
+ *   the program.
+ * - A launcher of plain words keeps ziatest's process id, so signals sent to ziatest reach it.
+ * - The stamp is read from the realtime clock, because the end is read on other nodes.
  */
 #define _GNU_SOURCE /* adjtimex, getopt_long */
 
@@ -49,7 +50,7 @@ static const char help[] =
 	"                         gets a header\n"
 	"  --ranks FILE           write one row for each rank to FILE\n"
 	"  -t, --timeout SECONDS  end all ranks SECONDS after the start, and print what\n"
-	"                         they are waiting for\n"
+	"                         they were doing\n"
 	"  -h, --help             print this help and exit\n"
 	"  -V, --version          print the version and exit\n"
 	"\n"
@@ -114,15 +115,16 @@ static char *find_probe(void)
 		if (is_program(path))
 			return path;
 	}
-	fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with 'make'");
+	fail(1, "cannot find an executable ziaprobe in the current directory or next to ziatest; "
+		"build it with 'make'");
 }
 
 /* Returns the path of the program NAME, in static storage, or NULL if there is none. A NAME
  * without a slash is looked up in PATH, where an empty entry is the current directory. */
 static char *find_program(const char *name)
 {
-	static char
-		path[PATH_MAX + 1]; /* A path that is truncated here is too long for exec anyway. */
+	/* A path that is truncated here is too long for exec anyway. */
+	static char path[PATH_MAX + 1];
 	const char *dir = strchr(name, '/') ? "" : getenv("PATH");
 	int end;
 
@@ -185,7 +187,7 @@ static void write_word(FILE *out, const char *word)
 }
 
 /* Returns the argument vector for exec: the words of LAUNCHER, then the COUNT words at MORE.
- * Returns NULL if LAUNCHER is not plain words. */
+ * Returns NULL if LAUNCHER does not consist of plain words. */
 static char **build_argv(const char *launcher, char **more, size_t count)
 {
 	char *copy, **words, **end;

@@ -103,10 +103,10 @@ void resolve_clocks(struct run *run)
 
 	sum_clocks(run, sums);
 	run->median_block = run->worst_block = reference = find_median_block(sums, blocks);
-	for (int rank = run->size - 1; rank >= 0; rank--) /* so that the lowest such rank counts */
+	for (int rank = run->size - 1; rank >= 0; rank--)
 		if (run->records[rank].on_launch_node) {
 			run->launch_clock_known = 1;
-			reference = rank / run->n;
+			reference = rank / run->n; /* the lowest such rank comes last */
 		}
 	for (int i = 0; i < blocks; i++) {
 		struct clock clock = difference(sums + i, sums + run->median_block);

@@ -9,16 +9,16 @@
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
  * (work.c); and one look-up per function, which takes 4 to 7 us.
  *
- * Fences cannot be seen if the MPI library has its start-up protocol built in, as MPICH does, or
- * binds these functions directly. Builds by hand leave this code out. So do static builds, because
- * they have no other library to call.
+ * Fences cannot be seen if the MPI library has its start-up protocol built in, as MPICH does, or is
+ * linked so that its calls cannot be intercepted. Builds by hand leave this code out. So do static
+ * builds, because they have no other library to call.
  */
 #include "run.h"
 
 #include <stdatomic.h>
 
-/* The stamps of the first fences; 0 means that it has not happened yet. Callbacks write here from
- * the library's thread. */
+/* The stamps of the first fences; 0 if a fence has not been entered or left yet. Callbacks write
+ * here from the library's thread. */
 static struct {
 	_Atomic int64_t entered, left;
 } fences[FENCES];
@@ -71,8 +71,8 @@ static int is_on(const char *name)
 
 /* Fills in the fences' marks in RECORD, and what this process did in its own steps. RECORD must
  * already hold INIT_RETURNED. Counting stops at the first fence that was not left before MPI_Init
- * returned; all later marks are UNKNOWN. No fence counts if Open MPI was told not to wait in
- * fences. */
+ * returned; its marks and those of later fences are UNKNOWN. No fence counts if Open MPI was told
+ * not to wait in fences. */
 void read_fences(struct record *record)
 {
 	enum mark mark = FENCE_ENTERED, from = MAIN_ENTERED;
@@ -115,7 +115,7 @@ static struct callback {
 static _Thread_local int depth;
 
 /* Begins a fence, which counts only if it is a fence OF_ALL ranks. Returns its index, or -1 if it
- * does not count. Every call must be matched by a call of leave_fence() or, for a non-blocking
+ * does not count. Every call must be matched by a call to leave_fence() or, for a non-blocking
  * fence, by depth--. */
 static int enter_fence(int of_all)
 {
@@ -177,8 +177,8 @@ static void *function_of(const char *file, const char *name)
 }
 
 /* Stores in *FUNCTION the function NAME that CALLER would have called if this file did not exist.
- * Normally RTLD_NEXT finds it. If not, its library was loaded privately, along with a plugin. Then
- * CALLER's object is searched and, because a tail call hides the real caller, so are all other
+ * Normally RTLD_NEXT finds it. If not, its library was loaded with RTLD_LOCAL, along with a plugin.
+ * Then CALLER's object is searched and, because a tail call hides the real caller, so are all other
  * loaded objects. *FUNCTION stays NULL if nothing is found. */
 static void find_function(void **function, const char *name, void *caller)
 {

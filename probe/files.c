@@ -56,7 +56,7 @@ static int ensure_header(FILE *file, const char *name)
 {
 	char line[sizeof csv_header] = "";
 	struct stat before = {.st_size = 0};
-	FILE *reader; /* FILE itself is not open for reading: a pipe would then need no reader */
+	FILE *reader; /* FILE is open only for writing, so that fopen waits for a pipe's reader */
 	int same;
 
 	fstat(fileno(file), &before);

@@ -118,12 +118,12 @@ static int check_starts(const struct run *run)
 	return 1;
 }
 
-/* A rank certainly entered main before the start if it did so by more than the bound of its clock
- * and, if the launch node's clock is unknown, by the clock of every block. */
+/* Fails only if a rank certainly entered main before the start. If the launch node's clock is
+ * unknown, it may be as far ahead as the clock of any block. */
 static int check_mains(const struct run *run)
 {
-	int64_t ahead =
-		0; /* how far any clock may be ahead of the reference, if that is the median */
+	/* how far the launch node's clock may be ahead of the reference clock */
+	int64_t ahead = 0;
 
 	for (int rank = 0; rank < run->size && !run->launch_clock_known; rank++) {
 		struct clock clock = run->records[rank].clock;
@@ -181,8 +181,7 @@ static void warn_about_clocks(const struct run *run)
 			 (double)corrected_time(run) / 1000);
 	report("warning",
 	       "the clock of %s is %.3f ms %s that of %s, the median of %d clocks (within %.3f "
-	       "ms); "
-	       "%s; synchronise the clocks and run again",
+	       "ms); %s; synchronise the clocks and run again",
 	       host_of(run, run->doubtful_block * run->n), (double)llabs(clock.offset) / 1000,
 	       clock.offset > 0 ? "ahead of" : "behind", host_of(run, run->median_block * run->n),
 	       run->size / run->n, (double)clock.bound / 1000, corrected);

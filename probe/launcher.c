@@ -63,6 +63,6 @@ int launched_size(const char *environment, int *rank)
 		fclose(file);
 	while (i < LAUNCHERS - 1 && sizes[i] < 0)
 		i++;
-	*rank = ranks[i]; /* -1 if none is set, and so is the size */
+	*rank = ranks[i]; /* Slurm's, if no launcher set a size */
 	return sizes[i];
 }

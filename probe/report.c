@@ -1,5 +1,6 @@
 /*
- * report.c - what -v prints after the result: the critical path, a table of all ranks, and the rest
+ * report.c - what -v prints after the result: the critical path, the outlier, a table of all ranks,
+ * and details of the run
  *
  * Off the clock, on rank 0.
  */

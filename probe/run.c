@@ -66,7 +66,7 @@ uint64_t hash(uint64_t before, const char *text)
 	return before;
 }
 
-/* Prints one line on stderr, in one piece. KIND is "error" or "warning". */
+/* Prints a message on stderr, in one piece. KIND is "error" or "warning". */
 void report(const char *kind, const char *format, ...)
 {
 	char message[1024];

@@ -22,7 +22,7 @@
 
 #define UNKNOWN INT64_MIN /* a time that is not known, or that a rank does not have */
 
-enum { FENCES = 8 }; /* the most per rank; later fences do not count */
+enum { FENCES = 8 }; /* the most that count per rank; later ones are ignored */
 enum { TICK = 10000 }; /* the unit of creation times in /proc/PID/stat: USER_HZ is 100 */
 
 /* The marks of a rank in the order of its timeline. Fence k, counted from 0, has the marks
@@ -47,9 +47,9 @@ struct clock {
 	int64_t offset, bound;
 };
 
-/* What a process has done: how long its main thread was on a CPU and how long it waited for one, in
- * us, each UNKNOWN if the kernel does not record it; and its number of major page faults, that is,
- * pages that had to be read from a file. */
+/* What a process has done: how long its main thread was on a CPU and how long it waited for one,
+ * both in us; and its number of major page faults, that is, pages that had to be read from a file.
+ * cpu_wait is UNKNOWN if the kernel does not record it. */
 struct work {
 	int64_t cpu, cpu_wait, faults;
 };
@@ -78,7 +78,7 @@ struct record {
 	uint32_t cpu[WORKS], cpu_wait[WORKS]; /* in us, for each of the rank's own steps; at
 					       * most 71 minutes; NOT_COUNTED if unknown */
 	uint16_t faults[WORKS]; /* at most 65,535 each */
-	char host[65]; /* MPI's processor name, at most as long as a host name */
+	char host[65]; /* MPI's processor name, truncated to 64 characters */
 	char parent[16]; /* the name of the parent process, truncated by the kernel */
 	char by_mpirun; /* whether the parent was mpirun or one of its daemons */
 	char on_launch_node; /* whether ziatest ran on this node */
@@ -111,21 +111,21 @@ struct run {
 /* The columns of the reports. Their order matters: DAEMON to EXEC are measured in ticks, CPU to
  * FAULTS are adjacent, and DAEMON to FAULTS are the cells of the critical path in --csv. */
 enum column {
-	DAEMON, /* ... the parent created */
-	SPAWN, /* ... this process created */
-	EXEC, /* ... main entered */
-	INIT, /* ... a fence entered, or MPI_Init returned */
-	FENCE, /* ... a fence left */
-	EXCHANGE, /* ... the reply received */
+	DAEMON, /* until the parent is created */
+	SPAWN, /* until this process is created */
+	EXEC, /* until main is entered */
+	INIT, /* until a fence is entered, or MPI_Init returns */
+	FENCE, /* until a fence is left */
+	EXCHANGE, /* until the reply is received */
 	CLOCK, /* on the critical path only: how far the slowest rank's clock is ahead */
-	/* What the process did in EXEC and INIT. */
+	/* What the process did in EXEC and INIT */
 	CPU, /* it was on a CPU */
 	CPU_WAIT, /* it was ready to run, but waited for a CPU */
 	BLOCKED, /* neither of the two */
 	FAULTS, /* a count, not a time: pages that had to be read from a file */
 	WAIT, /* for other ranks, between this rank's steps */
-	WHOLE_INIT, /* main entered ... MPI_Init returned */
-	COMPLETED, /* start ... reply received, as measured */
+	WHOLE_INIT, /* from entering main until MPI_Init returns */
+	COMPLETED, /* from the start until the reply is received, as measured */
 	REPEAT, /* the repeated exchange */
 	COLUMNS
 };
@@ -159,7 +159,7 @@ struct path {
 struct outlier {
 	const struct step *step; /* NULL if there is none */
 	int64_t excess; /* how far it is above the median */
-	int others; /* how many other ranks of its block exceed the median by half of that */
+	int others; /* how many other ranks of its block have at least half of that excess */
 	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */
 };
 

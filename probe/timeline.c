@@ -1,7 +1,7 @@
 /*
  * timeline.c - the marks of every rank, and the steps between them
  *
- * A step ends at a mark. It begins at the later of two marks: the rank's own previous mark, and the
+ * A step ends in a mark. It begins at the later of two marks: the rank's own previous mark, and the
  * mark of another rank that it waited for. If it waited, the time between the two is its wait. So a
  * rank's steps and waits add up to its last mark exactly. Going back from each mark to the one at
  * which its step begins, on whichever rank that is, gives the critical path (path.c).
@@ -107,7 +107,7 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark)
 	if (mark == CREATED)
 		tolerance = 2 * TICK;
 	/* A mark that is certainly later was not waited for. For example, not every fence is a
-	 * barrier: Slurm's "tree" may let a node continue early. */
+	 * barrier: with SLURM_PMIX_FENCE=tree, Slurm may let a node continue early. */
 	if (awaited.at > mark_of(run, rank, mark) + tolerance)
 		awaited.rank = -1;
 	return awaited;

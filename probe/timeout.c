@@ -40,7 +40,7 @@ void note_state(enum state state, int rank, int64_t since)
 	doing.state = state;
 }
 
-/* Returns whether this is the job's first process on this node to ask for STATE. The first one
+/* Returns whether this is the job's first process on this node to ask about STATE. The first one
  * binds an abstract Unix socket named after the start and STATE, so the others find that name in
  * use. If bind() fails for any other reason, the process counts as the first. */
 static int first_on_node(enum state state)
@@ -76,8 +76,8 @@ static void give_up(int number)
 
 /* Prints what this rank is doing, waits, and exits with status 124. A rank that was stopped and
  * arrives a second late prints nothing, because the rank that printed for its node may have exited
- * already. The delay gives the other ranks a second to print too, before the launcher sees a
- * process fail and ends the job. Although POSIX does not guarantee it, snprintf of numbers and
+ * already. Waiting gives the other ranks a second to print too, before the launcher sees a process
+ * fail and ends the job. Although POSIX does not guarantee it, snprintf of numbers and
  * strings takes no locks and allocates no memory. */
 static void time_out(int number)
 {

@@ -1,6 +1,7 @@
-/* Rank 0's analysis and the file of ranks, for RANKS simulated ranks of 4 processes a node, with
- * FENCES fences, two unless it is given. Prints the seconds and bytes a rank of the analysis with
- * all reports, and the seconds and the largest resident growth in bytes of writing the file.
+/* Measures rank 0's analysis for RANKS simulated ranks, 4 per node, with FENCES fences (2 by
+ * default). Prints how many seconds the analysis with all reports takes, and how many bytes per
+ * rank; then how many seconds it takes to write the --ranks file, and by how many bytes that raises
+ * the peak resident memory.
  *
  *	analysis RANKS [FENCES]
  */

@@ -1,10 +1,10 @@
-/* The barest program with ziaprobe's meaning: MPI_Init, the exchange, the gather. No pad, no
- * stamp but the end, nothing checked. Prints the time in ms, as ziaprobe does.
+/* The barest program that measures what ziaprobe does: MPI_Init, the exchange and the gather. It
+ * has no pad, stamps only the replies and checks nothing. Prints the time in ms.
  *
  *	LAUNCHER bare SEC USEC N
  *
- * With -DREST a rank that is done sleeps until all are, as those of ziaprobe do, instead of
- * polling in MPI_Finalize. It counts where ranks share cores with others that are not done.
+ * With -DREST, a rank that has finished sleeps until all have, as in ziaprobe, instead of polling
+ * in MPI_Finalize. This matters if it shares a core with a rank that has not finished.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 
 	MPI_Init(NULL, NULL);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size); /* an even number of blocks of n */
+	MPI_Comm_size(MPI_COMM_WORLD, &size); /* must be an even number of blocks of n */
 	peer = rank / n % 2 ? rank - n : rank + n;
 	if (peer > rank) {
 		MPI_Send(&byte, 1, MPI_BYTE, peer, 0, MPI_COMM_WORLD);

@@ -1,9 +1,9 @@
-/* Preloaded into an MPI program of one process: prints at MPI_Finalize what it has cost.
+/* Preloaded into an MPI program of one process: prints in MPI_Finalize what that process has used.
  *
  *	commit charge (KiB)  resident (KiB)  page faults  bytes read  bytes from disk
  *
- * Bytes read are those of read(); those from disk have what is paged in, and the kernel's
- * reading ahead. The commit charge is the size of the mappings that the kernel accounts ("ac").
+ * Bytes read are those returned by read(). Bytes from disk include page-ins and the kernel's
+ * read-ahead. The commit charge is the size of all mappings that are accountable ("ac").
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* From the stamp to the launcher's first instruction, in alternation: ziatest, and a program
- * that stamps and prints as it does, to start the launcher by system(), or, for the floor, by
- * a bare exec of /bin/sh -c.
+/* Measures the time from the stamp to the launcher's first instruction, alternating between ziatest
+ * and a program that takes a stamp and prints the command line as ziatest does. That program starts
+ * the launcher with system() or, as the lower bound, with a bare exec of /bin/sh -c.
  *
- *	starts COUNT ZIATEST LAUNCHER	prints "ziatest system exec" in us, COUNT lines
- *	starts system|exec LAUNCHER	is the program
+ *	starts COUNT ZIATEST LAUNCHER	prints COUNT lines: the us of ziatest, system and exec
+ *	starts system|exec LAUNCHER	is that program
  *
- * Built with -static it is also the launcher, "LAUNCHER - 4 PROBE SEC USEC 4", and prints the
- * time since SEC USEC.
+ * Built with -static, it is also the launcher. Called as "LAUNCHER - 4 PROBE SEC USEC 4", it prints
+ * the time since SEC and USEC.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -19,7 +19,7 @@
 
 enum way { ZIATEST, SYSTEM, EXEC, WAYS };
 
-/* Starts LAUNCHER in one of the ways; returns what it prints. */
+/* Starts LAUNCHER in the given WAY. Returns the time that it prints. */
 static double start(enum way way, const char *self, const char *ziatest, const char *launcher)
 {
 	int ends[2], status;

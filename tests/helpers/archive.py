@@ -1,11 +1,11 @@
-"""archive.py - an honest job's directory, with known figures, for summary.t
+"""archive.py - creates the directory of a flawless job, with known figures, for summary.t
 
     archive.py DIR [NAME=VALUE...]
 
-The names are those of environment.txt, and besides: START, seconds since 1970 of the first launch;
-MPI; FENCES, empty for an MPI that does not show them; HOST, what node names begin with. Launch R on
-N nodes takes 200 + 50 N + R ms on its slowest rank, 0; each rank completes 0.5 ms before the one
-that precedes it.
+NAME is any name in environment.txt, or one of these: START, the time of the first launch in seconds
+since 1970; MPI, its version; FENCES, their number, or nothing if the MPI library hides them; HOST,
+the prefix of the node names. Launch R on N nodes takes 200 + 50 N + R ms. Rank 0 is the slowest;
+each rank completes 0.5 ms before the preceding one.
 """
 import datetime
 import hashlib
@@ -46,7 +46,7 @@ def cells(*values):
 
 
 def launch(nodes, run, start):
-    """Leaves a launch's output and file of ranks; returns its row of results.csv."""
+    """Writes the output and the ranks file of a launch; returns its row for results.csv."""
     spawn, init, exchange = 25. * nodes, 100. + 20 * nodes + run, 40. + 5 * nodes
     time = 10 + spawn + 20 + init + 30 + exchange
     fence = 30. if other['FENCES'] else None

@@ -1,11 +1,11 @@
-# figures.awk - where the reports of one run disagree
+# figures.awk - checks that the reports of one run agree
 #
 #	awk -F , -f figures.awk OUT RANKS CSV
 #
-# OUT is what ziaprobe -v printed, RANKS the file of --ranks, and CSV that of --csv, with one row.
+# OUT is the output of ziaprobe -v, RANKS the file of --ranks, and CSV that of --csv, with one row.
 # All times are compared in whole microseconds. Prints a line for each disagreement.
 
-# Returns TEXT, in ms with three decimals, in us.
+# Converts TEXT, in ms with three decimals, to us.
 function us(text) {
 	sub(/\./, "", text)
 	return text + 0
@@ -20,17 +20,17 @@ function expect(what, got, expected) {
 		print what ": " got ", not " expected
 }
 
-# Returns what RANK has in COLUMN, in us, 0 if it has nothing there.
+# Returns the value of RANK in COLUMN, in us, or 0 if the cell is empty.
 function value(rank, column) {
 	return us(cell[rank, column])
 }
 
-# Returns when RANK had its reply, by the reference clock.
+# Returns when RANK received its reply, by the reference clock.
 function replied(rank) {
 	return value(rank, "completed") - value(rank, "clock_offset")
 }
 
-# RANK has something in COLUMN if it APPLIES, and only then.
+# RANK must have a value in COLUMN if APPLIES is 1, and an empty cell if it is 0.
 function expect_cell(rank, column, applies) {
 	expect("rank " rank " has " column, cell[rank, column] != "", applies)
 }
@@ -51,7 +51,7 @@ function expect_work(what, cpu, cpu_wait, blocked, expected) {
 		print "cpu of " what ": " us(cpu) " exceeds the total, " expected
 }
 
-# Returns "MIN MEDIAN MAX RANK" of all ranks' values in COLUMN, of equals the first rank.
+# Returns "MIN MEDIAN MAX RANK" for COLUMN over all ranks. RANK is the first one that has MAX.
 function summary(column, rank, i, n, sorted, slowest) {
 	for (rank = 0; rank < size; rank++) {
 		if (cell[rank, column] == "")
@@ -144,7 +144,7 @@ file == 3 {
 
 END {
 	n = csv["ppn"]
-	last = csv["nodes"] % 2 ? size - n : size # the first rank that does not repeat
+	last = csv["nodes"] % 2 ? size - n : size # the first rank that does not repeat the exchange
 	schedstat = csv["cpu_wait"] != ""
 	split("cpu cpu_wait blocked faults", work_name, " ")
 
@@ -156,8 +156,8 @@ END {
 		if (step[i] == "clock")
 			continue
 		if (us_of[i] < 0 || us_of[i] > value(rank_of[i], step[i]))
-			print step[i] " of rank " rank_of[i] ": " us_of[i] ", but its own is " \
-				value(rank_of[i], step[i])
+			print step[i] " of rank " rank_of[i] " on the path: " us_of[i] \
+				", but the rank's total is " value(rank_of[i], step[i])
 	}
 	for (i = 1; i <= steps; i++) {
 		has_work = step[i] == "exec" || (step[i] == "init" && fences)
@@ -173,8 +173,8 @@ END {
 				continue
 			sum[column] += us(work[i, column])
 			if (us(work[i, column]) > value(rank_of[i], column))
-				print what ": " column " " work[i, column] ", but its own is " \
-					cell[rank_of[i], column]
+				print what ": " column " " work[i, column] \
+					", but the rank's total is " cell[rank_of[i], column]
 		}
 	}
 
@@ -252,21 +252,21 @@ END {
 			expect("steps and wait of rank " r, end[r], replied(r))
 		expect("clock_offset_ms of rank " r, cell[r, "clock_offset"], \
 			cell[int(r / n) * n, "clock_offset"])
-		# What it waited outside MPI_Init: for its partner, or mpirun for its daemons
+		# The wait outside MPI_Init: its own for its partner, or mpirun's for the daemons
 		outside[r] = value(r, "init") + value(r, "fence") + value(r, "wait") - \
 			value(r, "mpi_init")
 		if (outside[r] < 0)
 			print "MPI_Init of rank " r " is too long by " (-outside[r])
 	}
-	# An exchange begins when both are ready. A partner that is ready after the reply is so by
-	# its clock only.
+	# An exchange begins when both partners are ready. If one seems to be ready only after the
+	# reply, the clocks are off.
 	for (r = 0; r < size; r++) {
 		partner = (r + n) % size
 		begun = end[r] - value(r, "exchange")
 		if (int(r / n) % 2 == 1 || partner == r || end[partner] > end[r])
 			continue
 		if (begun < end[partner] || (begun > end[partner] && outside[r] && !mpirun))
-			print "rank " r " begins its exchange at " begun ", its partner is ready " \
-				"at " end[partner]
+			print "rank " r " begins its exchange at " begun ", but its partner is " \
+				"ready at " end[partner]
 	}
 }

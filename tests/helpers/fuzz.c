@@ -1,5 +1,5 @@
 /*
- * fuzz - random and hostile argument vectors for one of the two programs
+ * fuzz - runs one of the two programs with random and hostile argument vectors
  *
  *	cc -DPROGRAM='"../../ziatest.c"' fuzz.c; fuzz COUNT SEED
  *
@@ -8,11 +8,12 @@
  * within 20 s with one of these statuses:
  *
  *	0	help, version or result
- *	1	the start lies in the future, and there is no result; or a file cannot be written,
- *		and there is one
- *	2	the arguments are wrong, with the usage line, or one process is not a multiple of N
- *	77	(ziatest) the launcher is run, with the command line that was printed
- *	124	(ziaprobe) the timeout has run out
+ *	1	the start lies in the future, and there is no result; or there is a result, but a
+ *		file cannot be written
+ *	2	the arguments are wrong, and the usage line is printed; or N is greater than 1, the
+ *		number of processes
+ *	77	(ziatest) the command line is run as it was printed
+ *	124	(ziaprobe) the timeout has expired
  *
  * Prints how many processes exited with each status. If a process ended in any other way, prints
  * its vector and exits with status 1.
@@ -21,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Instead of libc's, with the linker's --wrap: opens no file but /dev/null, and not no/where. */
+/* Replaces libc's fopen (linked with --wrap): opens /dev/null instead of any file but no/where. */
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
@@ -48,7 +49,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 #include <unistd.h>
 
 static char output[1 << 18]; /* what the last vector printed */
-static int printed; /* an in-memory file for the output */
+static int printed; /* an in-memory file that receives the output */
 
 static void read_output(void)
 {
@@ -58,7 +59,7 @@ static void read_output(void)
 	output[length] = '\0';
 }
 
-/* Replaces the function of libc: a program that is found cannot be run. */
+/* Replaces libc's function: always fails, so that ziatest turns to the shell. */
 int execv(const char *path, char *const argv[])
 {
 	assert(*path);
@@ -68,7 +69,7 @@ int execv(const char *path, char *const argv[])
 	return -1;
 }
 
-/* Replaces the function of libc: sh -c COMMAND. */
+/* Replaces libc's function: checks that the shell would run the printed command line. */
 int execl(const char *path, const char *name, ...)
 {
 	const char *option, *command;
@@ -88,8 +89,7 @@ int execl(const char *path, const char *name, ...)
 	exit(77);
 }
 
-/* Replaces the function of libc, with which a rank whose timeout has expired waits for the
- * others. */
+/* Replaces libc's function, so that a rank whose timeout has expired does not wait for others. */
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
 	(void)fds, (void)count, (void)ms;
@@ -130,7 +130,7 @@ int MPI_Get_processor_name(char *name, int *length)
 int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
 {
 	(void)b, (void)n, (void)t, (void)to, (void)tag, (void)c;
-	abort(); /* there is no other */
+	abort(); /* there is no other rank */
 }
 int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
 {
@@ -191,9 +191,9 @@ int MPI_Ibarrier(MPI_Comm c, MPI_Request *r)
 }
 #endif
 
-static uint64_t state; /* of the random numbers, SplitMix64 */
+static uint64_t state; /* of the random number generator, SplitMix64 */
 
-/* A random number from 0 to BELOW - 1. */
+/* Returns a random number from 0 to BELOW - 1. */
 static unsigned below(unsigned below)
 {
 	uint64_t z = (state += 0x9e3779b97f4a7c15);
@@ -291,7 +291,7 @@ static const char *const proper[] = {
 	"-t", "60", "-v", "--csv", "runs.csv", "4", "srun --ntasks 4 --ntasks-per-node "};
 #endif
 
-/* A random word: one of the above, two of them joined, any bytes, or a very long one. */
+/* Returns a random word: one of the above, two of them joined, random bytes, or a very long one. */
 static char *word(void)
 {
 	unsigned kind = below(20);

@@ -1,15 +1,19 @@
-/* Preloaded into ziaprobe: injects a fault. SHIM="WHERE CALL COMMAND": when the rank or the ranks
- * of the node WHERE (such as 3 or n2) reach CALL, they run the shell command COMMAND, whose $PPID
- * is the rank, and wait for it. CALL is the return of MPI_Init (Init), or the beginning of the
- * first call of another MPI function (Send, Recv, Gather, Ibcast, Irecv, Ibarrier, Finalize). These
- * CALLs come earlier, when only the launcher has given the process a rank: before main (Exec), the
- * beginning of MPI_Init (Start), PMIx_Init (Pmix), the first fence (Fence), the end of that fence
- * (Leave) or of a later one (Leave2), and PMIx_Get after a fence (Later). Answer is a Send after a
- * Recv. If $MARKS is set, a process that reaches CALL creates the file CALL.$RANK in that
- * directory. The process runs two COMMANDs itself, in the thread that reached CALL. "spin SECONDS"
- * computes until it has used that much CPU time, at the highest priority that it is allowed. "crowd
- * SECONDS" mostly waits for a CPU, which it shares with child processes that compute. If $HELPER is
- * set, SIGALRM is delivered to a helper thread, such as those of MPI libraries. */
+/* Preloaded into ziaprobe: injects a fault. SHIM="WHERE CALL COMMAND" makes rank WHERE (such as 3),
+ * or each rank on node WHERE (such as n2), run the shell command COMMAND when it reaches CALL, and
+ * wait for it. In COMMAND, $PPID is the rank's process id.
+ *
+ * CALL is the return of MPI_Init (Init), the first call to another MPI function (Send, Recv,
+ * Gather, Ibcast, Irecv, Ibarrier, Finalize), or the first Send after a Recv (Answer). Earlier,
+ * when only the launcher has assigned a rank, CALL can be a moment before main (Exec), the start of
+ * MPI_Init (Start), PMIx_Init (Pmix), the first fence (Fence), the end of that fence (Leave) or of
+ * the next one (Leave2), or PMIx_Get after a fence (Later).
+ *
+ * Two COMMANDs are not run by a shell, but by the thread that reached CALL. "spin SECONDS" computes
+ * until it has used that much CPU time, at the highest priority that it is allowed. "crowd SECONDS"
+ * mostly waits for a CPU, which it shares with child processes that compute.
+ *
+ * If $MARKS is set, a process that reaches any CALL creates the file CALL.$RANK in that directory.
+ * If $HELPER is set, SIGALRM is delivered to a helper thread, like those of MPI libraries. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -140,7 +144,7 @@ static void fault(const char *call)
 	fault_of(call, number);
 }
 
-/* Before MPI has a rank. */
+/* A fault before MPI has assigned a rank. */
 static void early_fault(const char *call)
 {
 	const char *rank = getenv("PMIX_RANK");
@@ -156,7 +160,7 @@ __attribute__((constructor)) static void before_main(void)
 	early_fault("Exec");
 }
 
-/* Before the function NAME of PMIx's library: a fault at CALL. */
+/* Injects the fault at CALL, if it is not NULL, and returns the PMIx library's function NAME. */
 static void *before_pmix(const char *call, const char *name)
 {
 	void *library = dlopen("libpmix.so.2", RTLD_LAZY | RTLD_NOLOAD);

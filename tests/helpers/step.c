@@ -1,11 +1,11 @@
-/* Preloaded into ziaprobe: sets the realtime clock while it runs. STEP="WHERE CALL SECONDS": for
- * the ranks or nodes WHERE (3, n2, n[24], *), the clock is SECONDS ahead, or behind if negative,
- * once MPI_Init (Init) or PMIx_Init (Pmix) begins, or the first MPI_Send or MPI_Recv returns
- * (Exchange), or from before main on (Exec). With STEP="WHERE Slow SECONDS", the second reading of
- * the boot time takes SECONDS instead.
+/* Preloaded into ziaprobe: steps the realtime clock while it runs. STEP="WHERE CALL SECONDS" moves
+ * the clock of the ranks or nodes WHERE (such as 3, n2, n[24] or *) forward by SECONDS, or back if
+ * SECONDS is negative. CALL is the time before main (Exec), the start of PMIx_Init (Pmix) or
+ * MPI_Init (Init), or the return of the first MPI_Send or MPI_Recv (Exchange). With STEP="WHERE
+ * Slow SECONDS", no clock is stepped, but the second reading of the boot time takes SECONDS.
  *
- * * The file readings.$RANK gets a line for each reading of the boot time, in us, without the step:
- * the realtime clock before it, the boot time, and the realtime clock after it. */
+ * The file readings.$RANK gets a line for each reading of the boot time: the realtime clock before
+ * it, the time since boot, and the realtime clock after it, in us and without the step. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -21,9 +21,9 @@
 
 static char where[64], when[9];
 static double seconds;
-static int64_t step; /* us, 0: not yet */
+static int64_t step; /* in us; 0 until the clock is stepped */
 static int readings; /* of the boot time */
-static _Thread_local int64_t before, boot_time; /* us; 0: not just read */
+static _Thread_local int64_t before, boot_time; /* in us; boot_time is 0 unless just read */
 
 static int is_here(void)
 {

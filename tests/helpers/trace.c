@@ -1,9 +1,11 @@
-/* Preloaded into ziaprobe: writes the MPI calls of rank R, in their order, to the file $TRACE/R,
- * as three lines: * all calls except the non-blocking collective ones, as what:peer:bytes; the
- * times in ns of the first gather, the first message after it, MPI_Finalize and the first
- * gather's end; the number of non-blocking collective calls; the number of open file descriptors
- * at the first gather's end and in MPI_Finalize; the collective calls, as what:bytes. * Rank
- * $LATE sleeps for 2 s before its first message. */
+/* Preloaded into ziaprobe: records the MPI calls of rank R in the file $TRACE/R, in three lines:
+ * - all calls in order, except non-blocking collectives, as what:peer:bytes
+ * - the times, in ns, when the first gather began, the next of these calls began, MPI_Finalize
+ *   began and the first gather ended; the number of non-blocking collectives; and the number of
+ *   open file descriptors when the first gather ended and in MPI_Finalize
+ * - all collectives in order, as what:bytes
+ *
+ * Rank $LATE sleeps for 2 s before its first call. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <dirent.h>

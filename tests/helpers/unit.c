@@ -1,4 +1,4 @@
-/* The pure functions of ziaprobe; prints TAP. */
+/* Tests functions of ziaprobe that need no MPI. Prints TAP. */
 #define main ziaprobe_main
 #include "../../ziaprobe.c"
 #undef main
@@ -39,7 +39,7 @@ static void is_parsed(const char *words, int64_t start, int n, int timeout)
 		argv[argc++] = word;
 	}
 	memset(&options, 0, sizeof options);
-	optind = 0; /* makes the getopt of glibc start again */
+	optind = 0; /* makes glibc's getopt start again */
 	if (parse(argc, argv))
 		ok(n == -1, words);
 	else
@@ -68,7 +68,7 @@ static void is_launched(const char *text, int size, int rank)
 /* Checks which placement rule blocks of N ranks break. NODES and HOSTS have a letter for the node
  * and for the host name of each rank. RULE is 's' if RANK is not on the node of its block;
  * otherwise 'e' if two blocks share a node under the same host name, or 'w' if they do so under
- * different ones. RANK is then the first rank of the later block. */
+ * different ones. RANK is then the first rank of the later block. RULE is '-' if none is broken. */
 static void is_placement(const char *nodes, const char *hosts, int n, char rule, int rank)
 {
 	struct record records[20] = {{.repeat = 0}};
@@ -97,7 +97,7 @@ static const int64_t ms = 1000, s = 1000000, bound = 10;
 
 /* Makes up a RUN in which every step takes 10 ms: the parent is created 10 ms after the start, the
  * process at 20 ms, main is entered at 30 ms, two fences are entered at 40 and 60 ms and left at 50
- * and 70 ms, MPI_Init returns at 80 ms, the replies come at 90 ms. In each of its own steps, a
+ * and 70 ms, MPI_Init returns at 80 ms, and replies come at 90 ms. In each of its own steps, a
  * process spends 4 ms on a CPU and 3 ms waiting for one, and its number of faults is the step's
  * index. */
 static void make_up(struct run *run)
@@ -234,7 +234,7 @@ static void is_summary(struct summary got, int64_t min, int64_t median, int64_t 
 	printf("# %d %d %d, rank %d\n", (int)got.min, (int)got.median, (int)got.max, got.slowest);
 }
 
-/* A random number from 0 to LESS - 1. */
+/* Returns a random number from 0 to LESS - 1. */
 static int64_t draw(int64_t less)
 {
 	static uint64_t state = 1;
@@ -243,9 +243,9 @@ static int64_t draw(int64_t less)
 	return (int64_t)(state >> 33) % less;
 }
 
-/* A random run: times of up to LARGEST us, where 1 makes all equal; clocks that are off; fences
- * that do not hold, overlap, or differ in number; marks that are unknown; work that is longer than
- * its step, or that is not counted. */
+/* Makes up a random RUN. Its intervals are shorter than LARGEST us; 1 makes all of them 0. Clocks
+ * may be off; fences may not hold, may overlap, or may differ in number; marks may be unknown; work
+ * may be longer than its step, or not counted. */
 static void make_up_any(struct run *run, int64_t largest)
 {
 	make_up(run);
@@ -299,8 +299,8 @@ static int works_add_up(const struct run *run, int rank, int mark)
 	return sum == length;
 }
 
-/* Returns whether the steps and waits of every rank add up to its last mark and, if RAISED is 0,
- * those of originators to the reply as measured, less the clock's offset. */
+/* Returns whether the steps and waits of every rank add up to its last mark and, unless marks may
+ * have been RAISED, whether an originator's add up to its measured reply less the clock offset. */
 static int rows_add_up(const struct run *run, int raised)
 {
 	for (int rank = 0; rank < run->size; rank++) {
@@ -377,7 +377,7 @@ static void late_rank_is_named(void)
 		if (draw(2))
 			run.n = 1; /* eight blocks; otherwise four of two ranks */
 		if (draw(2))
-			run.size = 6; /* of two ranks: an odd number of blocks */
+			run.size = 6; /* with two ranks per block, an odd number of blocks */
 		late %= run.size;
 		do
 			place = PARENT_CREATED + (int)draw(REPLY_RECEIVED);
@@ -434,7 +434,7 @@ static void late_rank_is_named(void)
 			       outlier.step ? column_names[outlier.step->column] : "none",
 			       outlier.step ? outlier.step->end.rank : -1);
 	}
-	ok(good, "20,000 launches with a late rank: it is named, and nobody else is");
+	ok(good, "20,000 launches with a late rank: that rank alone is named");
 	free(run.responder);
 }
 
@@ -536,15 +536,16 @@ static void test_pairs(void)
 	ok(responder(0, 12, 3) == 3 && responder(2, 12, 3) == 5 && responder(3, 12, 3) == -1 &&
 		   responder(6, 12, 3) == 9,
 	   "blocks 0 and 2 originate, block 1 does not");
-	ok(responder(1, 12, 3) == 4 && responder(7, 12, 3) == 10, "the responder is one block on");
-	ok(responder(7, 9, 3) == 1, "block 0 follows the last");
+	ok(responder(1, 12, 3) == 4 && responder(7, 12, 3) == 10,
+	   "the responder is in the next block");
+	ok(responder(7, 9, 3) == 1, "the last block sends to block 0");
 	ok(responder(2, 3, 3) == 2, "a single block answers itself");
 	ok(responder(INT_MAX - 1, INT_MAX, INT_MAX) == INT_MAX - 1, "the largest N");
 	ok(second_originator(1, 9, 3) == 7 && second_originator(2, 6, 2) == -1 &&
 		   second_originator(0, 6, 2) == 4,
-	   "of three blocks, block 0 answers the last");
+	   "with three blocks, block 0 also answers the last");
 	ok(second_originator(1, 12, 3) == -1 && second_originator(1, 3, 3) == -1,
-	   "of four or of one it does not");
+	   "with four blocks or only one, it does not");
 }
 
 static void test_clocks(void)
@@ -558,23 +559,24 @@ static void test_clocks(void)
 		records[i].clock = (struct clock){i ? 1 << 4 * i : 0, i};
 	sum_clocks(&run, sums);
 	ok(sums[7].offset == 0x11010000 && sums[7].bound == 7 + 6 + 4,
-	   "block 7's clock is the sum down the tree, 4, 6, 7, and so is the bound");
-	ok(sums[5].offset == 0x110000 && sums[0].offset == 0, "so is block 5's, and 0 is 0's");
+	   "block 7's offset and bound are the sums over blocks 4, 6 and 7 of the tree");
+	ok(sums[5].offset == 0x110000 && sums[0].offset == 0,
+	   "block 5's offset is such a sum, and block 0's is 0");
 
 	run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
 	find_result(&run);
-	ok(run.slowest == 5 && run.time == 5, "the latest stamp");
+	ok(run.slowest == 5 && run.time == 5, "the latest stamp is the result");
 	replied[1] = 8;
 	find_result(&run);
-	ok(run.slowest == 1, "of equals the lowest rank");
+	ok(run.slowest == 1, "if several stamps are the latest, the lowest rank counts");
 
-	/* Block 1 is 100 ahead, block 2 is 2 ahead of block 0. */
+	/* Block 1 is 100 ahead of block 0, and block 2 is 2 ahead. */
 	for (int i = 0; i < 6; i++)
 		records[i].clock = (struct clock[]){{0, 0}, {100, 3}, {2, 4}}[i / 2];
 	resolve_clocks(&run);
 	ok(!run.launch_clock_known && run.median_block == 2 && run.worst_block == 1 &&
 		   run.worst.offset == 98 && run.worst.bound == 7,
-	   "the clock furthest from the median, and their bounds added up");
+	   "the clock furthest from the median, and the sum of both bounds");
 	ok(records[0].clock.offset == -2 && records[3].clock.offset == 98,
 	   "the median is the reference");
 	for (int i = 0; i < 6; i++)
@@ -586,8 +588,9 @@ static void test_clocks(void)
 	ok(run.launch_clock_known && records[0].clock.offset == -100 &&
 		   records[5].clock.bound == 7 && records[3].clock.bound == 0,
 	   "the launch node's clock is the reference");
-	ok(run.worst.offset == 98 && run.worst_block == 1, "offsets are against the median");
-	ok(corrected_time(&run) == 8 + 100 - 3, "the corrected time, of whichever rank");
+	ok(run.worst.offset == 98 && run.worst_block == 1,
+	   "the worst offset is measured from the median");
+	ok(corrected_time(&run) == 8 + 100 - 3, "the latest corrected stamp counts");
 	records[0].clock.bound = records[1].clock.bound = 100;
 	ok(clock_offset(&run, 0) == 0 && corrected_time(&run) == 8 + 98 - 3,
 	   "an offset within its bound counts as 0");
@@ -598,7 +601,7 @@ static void test_clocks(void)
 	run.worst = (struct clock){0, 0};
 	resolve_clocks(&run);
 	ok(run.median_block == 1 && run.worst_block == 0 && run.worst.offset == 100,
-	   "of two, the lower one is the median");
+	   "of two clocks, the lower one is the median");
 
 	/* No clock is known to be off. */
 	run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
@@ -607,16 +610,16 @@ static void test_clocks(void)
 	find_result(&run);
 	resolve_clocks(&run);
 	ok(run.median_block == 0 && run.worst_block == 2 && run.worst.bound == 4,
-	   "of equal offsets the one with the largest bound is shown");
+	   "if offsets are equal, the one with the largest bound is shown");
 
-	/* Block 1 is 100 ahead but may be right; block 2 is 50 ahead for certain. */
+	/* Block 1 is 100 ahead but may be right; block 2 is certainly behind. */
 	run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
 	for (int i = 0; i < 6; i++)
 		records[i].clock = (struct clock[]){{0, 0}, {100, 200}, {-50, 1}}[i / 2];
 	find_result(&run);
 	resolve_clocks(&run);
 	ok(run.worst_block == 1 && run.doubtful_block == 2 && run.doubtful.offset == -50,
-	   "a clock beyond its bound is doubtful, not one further off within it");
+	   "only a clock that is off by more than its bound is doubtful");
 }
 
 /* Returns the number of the first check that RUN fails, counting from 1, or 0 if it passes all of
@@ -657,29 +660,29 @@ static void test_judge(void)
 	run.time = 90 * ms;
 	run.launch_clock_known = 1;
 	record = run.records + 3;
-	ok(first_error(&run) == 0, "a right measurement");
+	ok(first_error(&run) == 0, "a valid measurement");
 	record->step = -1000;
-	ok(first_error(&run) == 0, "a clock set by 1 ms");
+	ok(first_error(&run) == 0, "a clock stepped by 1 ms");
 	record->step--;
-	ok(first_error(&run) == 2, "by more than that");
+	ok(first_error(&run) == 2, "a clock stepped by more than 1 ms");
 	record->step = 2001;
 	run.time = 200 * ms;
-	ok(first_error(&run) == 2, "by more than 1 % of the time");
+	ok(first_error(&run) == 2, "a clock stepped by more than 1 % of the time");
 	record->step = 2000;
-	ok(first_error(&run) == 0, "but by no more than that");
+	ok(first_error(&run) == 0, "a clock stepped by 1 % of the time");
 	record->mark[START]++;
-	ok(first_error(&run) == 3, "a rank was given another start");
+	ok(first_error(&run) == 3, "a rank that was given another start");
 	record->mark[START]--;
 	record->mark[MAIN_ENTERED] = s - bound;
 	ok(first_error(&run) == 0, "main before the start, within the bound of its clock");
 	record->mark[MAIN_ENTERED]--;
-	ok(first_error(&run) == 4, "beyond it");
+	ok(first_error(&run) == 4, "main before the start, beyond the bound of its clock");
 	run.launch_clock_known = 0;
 	run.records[6].clock.offset = 1 - bound;
-	ok(first_error(&run) == 0, "but not by every clock");
+	ok(first_error(&run) == 0, "main before the start, but the launch node's clock is unknown");
 	run.launch_clock_known = 1;
 	record->clock.offset = -1;
-	ok(first_error(&run) == 0, "but not by the reference clock");
+	ok(first_error(&run) == 0, "main before the start, but not by the reference clock");
 	record->step = 0;
 	run.time = -1;
 	ok(first_error(&run) == 5, "a negative time");
@@ -698,7 +701,7 @@ static void test_paths(void)
 	is_summary(summarise(&run, ALL_STEPS, INIT), 30 * ms, 30 * ms, 30 * ms, 0);
 	is_summary(summarise(&run, ALL_STEPS, WAIT), 0, 0, 0, 0);
 
-	/* Each place, in rank 5, which responds, alone. */
+	/* A delay at one place at a time, mostly of rank 5, a responder. */
 	make_up(&run);
 	delay_one(&run, 5, FENCE_ENTERED + 2, s);
 	is_path(&run,
@@ -746,15 +749,15 @@ static void test_paths(void)
 	is_path(&run,
 		"spawn 0 20, exec 0 10, init 0 10, fence 0 10, init 0 10, fence 0 10, init 0 10, "
 		"exchange 0 10; -",
-		"parents that were there before the start");
-	ok(column_value(&run, 0, DAEMON) == UNKNOWN, "which are no daemon then");
+		"parents that existed before the start");
+	ok(column_value(&run, 0, DAEMON) == UNKNOWN, "there is then no daemon step");
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].mark[PARENT_CREATED] = s - 2 * TICK;
 	is_path(&run,
 		"daemon 0 0, spawn 0 20, exec 0 10, init 0 10, fence 0 10, init 0 10, fence 0 10, "
 		"init 0 10, exchange 0 10; -",
-		"two ticks before it they count, from the start on");
+		"parents created two ticks before the start do count");
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].mark[CREATED] = UNKNOWN;
@@ -770,7 +773,7 @@ static void test_paths(void)
 	is_path(&run,
 		"daemon 0 30, spawn 0 0, exec 0 0, init 0 10, fence 0 10, init 0 10, fence 0 10, "
 		"init 0 10, exchange 0 10; -",
-		"a creation is lowered to main");
+		"a creation is never later than main");
 
 	/* mpirun launches when all its daemons have reported. */
 	make_up(&run);
@@ -781,11 +784,11 @@ static void test_paths(void)
 		"daemon 2 18, spawn 0 2, exec 0 10, init 0 10, fence 0 10, init 0 10, fence 0 10, "
 		"init 0 10, exchange 0 10; -",
 		"spawn begins with the last of mpirun's daemons");
-	ok(column_value(&run, 0, WAIT) == 8 * ms, "which the others wait for");
+	ok(column_value(&run, 0, WAIT) == 8 * ms, "the other ranks wait for that daemon");
 	make_up(&run);
 	run.records[0].by_mpirun = 1;
 	run.records[2].mark[PARENT_CREATED] += 8 * ms;
-	is_path(&run, even, "but not with another launcher's");
+	is_path(&run, even, "the daemons of other launchers are not waited for");
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].by_mpirun = 1;
@@ -803,9 +806,10 @@ static void test_paths(void)
 	delay_one(&run, 2, CREATED, 25 * ms);
 	run.records[2].mark[PARENT_CREATED] += 30 * ms;
 	finish(&run, &path);
-	ok(column_value(&run, 0, WAIT) == (25 + 10) * ms, "one that came two ticks after it was");
+	ok(column_value(&run, 0, WAIT) == (25 + 10) * ms,
+	   "a daemon that came two ticks after a process was waited for");
 
-	/* The exchange. Of three blocks, block 0 answers the last after its own exchange. */
+	/* The exchange. With three blocks, block 0 answers the last after its own exchange. */
 	make_up(&run);
 	run.records[7].mark[INIT_RETURNED] += 5 * ms;
 	is_path(&run, even, "a partner that nobody on the path waits for");
@@ -832,14 +836,14 @@ static void test_paths(void)
 	is_path(&run,
 		"daemon 0 10, spawn 0 10, exec 0 10, init 0 10, fence 0 10, init 0 10, fence 0 10, "
 		"init 0 10, exchange 0 1010; -",
-		"a single originator's exchange is no outlier");
+		"a single originator's exchange is not an outlier");
 	make_up(&run);
 	run.n = RANKS;
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].mark[REPLY_RECEIVED] = s + 90 * ms;
 	is_path(&run, even, "a single block");
 
-	/* Fences that are not barriers, differ in number, overlap; none at all. */
+	/* Fences that are not barriers, differ in number or overlap; and no fences. */
 	make_up(&run);
 	run.records[3].mark[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound;
 	run.records[3].mark[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound;
@@ -850,10 +854,10 @@ static void test_paths(void)
 	make_up(&run);
 	run.records[3].mark[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound + 1;
 	run.records[3].mark[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound + 1;
-	is_path(&run, even, "beyond them it did not hold");
+	is_path(&run, even, "beyond those bounds, the fence did not hold");
 	ok(find_awaited(&run, 0, FENCE_LEFT + 2).rank < 0 &&
 		   find_awaited(&run, 0, FENCE_LEFT).rank >= 0,
-	   "and the other fence did");
+	   "the other fence did hold");
 	make_up(&run);
 	run.records[6].mark[FENCE_LEFT + 2] = UNKNOWN;
 	is_path(&run,
@@ -864,12 +868,12 @@ static void test_paths(void)
 	forget_fences(&run, 6);
 	run.records[5].mark[MAIN_ENTERED] += 10 * ms;
 	is_path(&run, "daemon 5 10, spawn 5 10, exec 5 20, init 0 40, exchange 0 10; -",
-		"without fences all wait for the last rank to enter main");
+		"without fences, all wait for the last rank to enter main");
 	make_up(&run);
 	forget_fences(&run, 6);
 	delay(&run, 0, 1, INIT_RETURNED, s);
 	is_path(&run, "daemon 0 10, spawn 0 10, exec 0 10, init 0 1050, exchange 0 10; -",
-		"a delay inside MPI_Init is then no particular rank's");
+		"without fences, a delay inside MPI_Init is not that of any one rank");
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].mark[FENCE_ENTERED + 2] = s + 45 * ms;
@@ -881,7 +885,7 @@ static void test_paths(void)
 	/* Clocks. */
 	make_up(&run);
 	run.records[0].clock.offset = run.records[1].clock.offset = bound;
-	is_path(&run, even, "a clock's offset within its bound is none");
+	is_path(&run, even, "a clock offset within its bound counts as 0");
 	make_up(&run);
 	for (int rank = 4; rank < 6; rank++) {
 		run.records[rank].clock.offset = 300 * ms;
@@ -891,7 +895,7 @@ static void test_paths(void)
 		"daemon 4 10, spawn 4 10, exec 4 10, init 4 10, fence 4 10, init 4 10, fence 4 10, "
 		"init 4 10, exchange 4 10, clock 4 300; -",
 		"the slowest rank's clock is ahead");
-	ok(rows_add_up(&run, 0), "and its row adds up to the reply less the offset");
+	ok(rows_add_up(&run, 0), "that rank's row adds up to its reply less the offset");
 	make_up(&run);
 	for (int rank = 4; rank < 6; rank++) {
 		run.records[rank].clock.offset = s;
@@ -948,7 +952,7 @@ static void test_paths(void)
 	finish(&run, &path);
 	ok(column_value(&run, 3, CPU) == 4 * 4000 && column_value(&run, 3, CPU_WAIT) == UNKNOWN &&
 		   column_value(&run, 3, BLOCKED) == UNKNOWN,
-	   "a sum of which a part is not known is not known");
+	   "a sum is unknown if a part of it is");
 	make_up(&run);
 	run.records[3].mark[CREATED] = s - 2 * TICK - 1;
 	run.records[4].mark[CREATED] = s - 2 * TICK;
@@ -988,7 +992,7 @@ static void test_paths(void)
 	delay_one(&run, 4, REPLY_RECEIVED, 300 * ms);
 	is_kind(&run, REPLY_RECEIVED, COLUMNS);
 
-	/* The outlier: how much, and how many ranks of the block. */
+	/* The outlier's excess, and how many ranks of its block share it. */
 	make_up(&run);
 	run.n = 4;
 	for (int rank = 0; rank < RANKS; rank++)
@@ -999,7 +1003,7 @@ static void test_paths(void)
 	is_path(&run,
 		"daemon 6 10, spawn 6 10, exec 6 10, init 6 10, fence 6 10, init 6 19, fence 0 10, "
 		"init 0 10, exchange 0 10; -",
-		"less than a tenth of the time is no outlier");
+		"an excess of less than a tenth of the time is not an outlier");
 	make_up(&run);
 	run.n = 4;
 	for (int rank = 0; rank < RANKS; rank++)
@@ -1011,7 +1015,7 @@ static void test_paths(void)
 	is_path(&run,
 		"daemon 6 10, spawn 6 10, exec 6 10, init 6 10, fence 6 10, init 6 30, fence 0 10, "
 		"init 0 10, exchange 0 10; init 6 20 1",
-		"one more rank of the block has half of the excess");
+		"one more rank of the block has at least half of the excess");
 	free(run.responder);
 }
 
