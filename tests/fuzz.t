@@ -5,15 +5,13 @@
 . "$(dirname "$0")/lib.sh"
 
 seed=${SEED:-$(date +%s)}
-count_each=${COUNT:-2000}
+count_each=${COUNT:-1000}
 # shellcheck disable=SC2086 # options
 cc $sanitize -Wl,--wrap=fopen -DPROGRAM='"../../ziatest.c"' \
 	-o "$tmp/ziatest" tests/helpers/fuzz.c || exit 1
 # shellcheck disable=SC2086 # options
 ${MPICC:-mpicc} $sanitize -Wl,--wrap=fopen -DPAD=4096 -DPROGRAM='"../../ziaprobe.c"' \
 	-o "$tmp/ziaprobe" tests/helpers/fuzz.c probe/*.c || exit 1
-# The search for leaks takes long, and each process would repeat it
-export ASAN_OPTIONS=detect_leaks=0
 for program in ziatest ziaprobe; do
 	run "$tmp/$program" "$count_each" "$seed"
 	is "$program, $count_each vectors: status" "$status" 0
