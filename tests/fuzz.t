@@ -12,11 +12,11 @@ cc $sanitize -Wl,--wrap=fopen -DPROGRAM='"../../ziatest.c"' \
 # shellcheck disable=SC2086 # options
 ${MPICC:-mpicc} $sanitize -Wl,--wrap=fopen -DPAD=4096 -DPROGRAM='"../../ziaprobe.c"' \
 	-o "$tmp/ziaprobe" tests/helpers/fuzz.c probe/*.c || exit 1
-# The search for leaks takes long, and each process would repeat it
+# The search for leaks takes long, and each process would repeat it.
 export ASAN_OPTIONS=detect_leaks=0
 for program in ziatest ziaprobe; do
 	run "$tmp/$program" "$count_each" "$seed"
-	is "$program, $count_each vectors: status" "$status" 0
+	is "$program: status 0 after $count_each argument vectors" "$status" 0
 	diag "$out"
 done
 finish
