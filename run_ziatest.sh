@@ -65,16 +65,17 @@ ask() {	# COMMAND...: a question to Slurm, which may not answer
 	timeout --kill-after=1 5 "$@" 2>/dev/null
 }
 
-# Asks squeue for the time and the nodes that the job has left. Leaves the seconds in $left, empty
-# if there is no limit or no answer, the nodes in $nodes_left, and the seconds for a launch in
-# $limit: TIMEOUT or, if this is less, $left without a reserve of 300 seconds or of half of it.
-# Fails if that is too short for a launch.
+# Asks squeue how much time and which nodes the job has left. Leaves the seconds in $left, which is
+# empty if there is no limit or no answer, and the nodes in $nodes_left. Leaves in $limit the
+# seconds that the next launch may take: TIMEOUT, or $left minus a reserve if that is less. The
+# reserve is 300 seconds, or half of $left if that is less. Fails if $limit is too short for a
+# launch.
 find_limits() {
 	left=
 	if answer=$(ask squeue --noheader --jobs="$SLURM_JOB_ID" --format='%A|%T|%L|%N'); then
 		answer=$(echo "$answer" | grep "^$SLURM_JOB_ID|" | grep -v '|COMPLETING|')
 		if [ -z "$answer" ]; then
-			die 'the job was ended from outside; submit it again'
+			die 'the job was cancelled, or ended by Slurm; submit it again'
 		fi
 		left=$(echo "$answer" | awk -F '|' '$3 ~ /^[0-9:-]+$/ {
 			n = split($3, part, /[-:]/)	# [DAYS-][HOURS:]MINUTES:SECONDS
@@ -103,11 +104,12 @@ launcher() {	# SIZE: srun and its options
 	printf '%s\n' "$srun --cpus-per-task=$CORES_PER_RANK --ntasks-per-node "
 }
 
-# Cancels what is left of the launch's step and waits up to a minute for it to end; the next launch
-# would wait for it inside its own time. If it may still be running, $stopped says why.
+# Cancels what is left of the launch's step, and waits up to a minute for it to end. Otherwise the
+# next launch would queue behind it, on the clock. If the step may still be running, the reason is
+# in $stopped.
 cancel_step() {
 	end=$(($(date +%s) + 47))	# the last squeue and scancel may take 13 seconds
-	stopped='squeue does not answer, so a step may still be running'
+	stopped='squeue is not responding, so a step may still be running'
 	while [ "$(date +%s)" -lt "$end" ]; do
 		if steps=$(ask squeue -h --steps --jobs="$SLURM_JOB_ID" --format='%i %j'); then
 			steps=$(echo "$steps" | awk -v name="$step_name" '$2 == name { print $1 }')
@@ -115,7 +117,7 @@ cancel_step() {
 				stopped=
 				return
 			fi
-			stopped="step $(echo "$steps" | paste -s -d ' ' -) does not end"
+			stopped="step $(echo "$steps" | paste -s -d ' ' -) has not ended"
 			# shellcheck disable=SC2086 # one argument a step
 			ask scancel $steps
 		fi
@@ -145,7 +147,7 @@ launch() {	# SIZE RUN
 	printf '%s\n' "launch $2 of $RUNS on $1 nodes: status $status; $remark" ${silent:+"$silent"}
 }
 
-# Leaves an output for a launch that is not made, and the reason in the log.
+# Records why a launch is not made, in its output and in the log.
 skip() {	# SIZE RUN REASON
 	failed=1
 	echo "not launched: $3" >"$result/output/$1-$2.txt" || disk_full "$result/output/$1-$2.txt"
@@ -192,10 +194,10 @@ if [ "$status" -le 1 ] && [ -s "$result/summary.txt" ]; then
 	cat "$result/summary.txt"
 else
 	printf 'run_ziatest.sh: warning: there is no summary, because job/summarize failed; %s\n' \
-		'it needs python3 (3.6 or later), and less than a minute' >&2
+		'it needs python3 (3.6 or later), and must finish within a minute' >&2
 	rm -f "$result/summary.txt" "$result/scaling.svg" "$result/ranks.svg"
 fi
-find_limits	# only to stop here if the job was ended from outside
+find_limits	# only to stop here if Slurm has ended the job
 archive=$result.tar.gz
 if [ "$failed" -ne 0 ]; then
 	archive=$result-FAIL.tar.gz

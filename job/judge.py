@@ -53,10 +53,10 @@ def contradictions(job):
         if not row:
             yield 'results.csv: a row is damaged'
         elif row['started'] not in starts:
-            yield 'results.csv: a row of %(nodes)s nodes started at %(started)s, but no output ' \
-                'did' % row
+            yield 'results.csv: no output matches the launch on %(nodes)s nodes that started at ' \
+                '%(started)s' % row
         elif row['started'] in seen:
-            yield '%s: two rows of results.csv started at %s' % (
+            yield '%s: results.csv has two rows for its start at %s' % (
                 starts[row['started']].name, row['started'])
         seen.add(row.get('started'))
     for program in () if job.incomplete else ('ziatest', 'ziaprobe'):
@@ -81,11 +81,11 @@ def disagreements(job, launch):
     if launch.time >= 1000:
         time = '%3d:%02d min:sec' % divmod(launch.time // 1000, 60)
     for text, one, other in (
-            ('"%s" in its output, "%s" by its row', ', '.join(launch.printed),
+            ('"%s" in its output, "%s" according to its row', ', '.join(launch.printed),
              'Time test was completed in %s, %s ms, %s' % (time, row['time'], of_row)),
-            ('%s in its row, %s by the settings', of_row,
+            ('%s in its row, %s according to the settings', of_row,
              SHAPE % (launch.nodes, job.ppn, expected)),
-            ('%s in its file of ranks, %s by the settings',
+            ('%s in its file of ranks, %s according to the settings',
              '%d ranks%s' % (ranks.count, '' if ranks.whole else ' before a damaged line'),
              '%d ranks' % expected),
             ('the latest rank completed at %s ms in its file of ranks, %s in its row',
@@ -160,8 +160,8 @@ def judge_source(job, clone):
                      if committed.get(name) != built.get(name))
     hidden = [name for name in changed if name not in job.changed]
     if not changed:
-        return 'PASS', 'source', 'as in commit %s of %s' % (commit, clone)
-    return 'MODIFIED', 'source', 'not as in commit %s: %s (%s)' % (
+        return 'PASS', 'source', 'same as commit %s of %s' % (commit, clone)
+    return 'MODIFIED', 'source', 'differs from commit %s: %s (%s)' % (
         commit, ', '.join(changed), 'not shown in changes.diff: ' + ', '.join(hidden) if hidden
         else 'shown in changes.diff')
 
@@ -177,7 +177,7 @@ def judge(job, clone):
 
 
 def to_review(job):
-    """Yields what is allowed, but may have changed the result."""
+    """Yields everything that is allowed, but may have changed the result."""
     try:
         with open(SCRIPT, encoding='ascii', errors='replace') as script:
             reference = {line.strip() for line in script}

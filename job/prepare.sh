@@ -10,7 +10,7 @@ fact() {	# NAME: its value in the inventory
 	printf '%s\n' "$facts" | sed -n "s/^$1=//p"
 }
 
-set_one() {	# NAME=VALUE: sets it, with single blanks
+set_one() {	# NAME=VALUE: sets NAME, with a single blank for each run of white space
 	value=$(printf '%s\n' "${1#*=}" | tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//')
 	number='[1-9][0-9]{0,5}'
 	name=${1%%=*}
@@ -27,7 +27,8 @@ set_one() {	# NAME=VALUE: sets it, with single blanks
 	eval "$name=\$value"
 }
 
-# The user's variables for these commands could hide the job, its steps or its nodes.
+# Variables that the user has set for squeue, scancel or sinfo could hide the job, its steps or its
+# nodes.
 # shellcheck disable=SC2046 # names
 unset $(env | grep -oE '^(SQUEUE|SCANCEL|SINFO)_[A-Z0-9_]+')
 
@@ -44,13 +45,13 @@ for name in $settings; do
 done
 
 if [ -z "${SLURM_JOB_ID-}" ]; then
-	die 'this is not a Slurm job; submit it with sbatch, or run it in an allocation of salloc'
+	die 'this is not a Slurm job; submit the script with sbatch, or run it under salloc'
 elif [ -n "${SLURM_HET_SIZE-${SLURM_PACK_SIZE-}}" ]; then
 	die 'this is a heterogeneous job; submit one that has a single component'
 elif ask squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i | grep -qxF \
 	-e "$SLURM_JOB_ID.${SLURM_STEP_ID-}" \
 	-e "${SLURM_ARRAY_JOB_ID-}_${SLURM_ARRAY_TASK_ID-}.${SLURM_STEP_ID-}"; then
-	die "this is step $SLURM_STEP_ID of a job; submit it with sbatch, or run it without srun"
+	die "this is step $SLURM_STEP_ID of a job; run the script with sbatch, or without srun"
 elif [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f changes.diff ]; then
 	die "there is no build in $PWD; run make there"
 fi
@@ -61,9 +62,9 @@ for program in ziatest ziaprobe; do
 done
 result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-$SLURM_JOB_ID
 if [ -e "$result" ]; then
-	die "$PWD/$result is already there; move it away"
+	die "$PWD/$result already exists; move it away"
 elif [ ! -w . ]; then
-	die "cannot write in $PWD; make the directory writable"
+	die "cannot write to $PWD; make the directory writable"
 elif [ -z "$check" ]; then
 	if ! { mkdir "$result" &&
 		echo 'This job did not finish; its log may show why.' >"$result/INCOMPLETE" &&
@@ -73,7 +74,7 @@ elif [ -z "$check" ]; then
 fi
 
 facts=$(step_name=$step_name inherited=$inherited job/inventory "$0") ||
-	die 'the srun of the inventory failed; try "srun --nodes=1 hostname" in a job like this'
+	die 'srun failed during the inventory; try "srun --nodes=1 hostname" in a job like this'
 # shellcheck disable=SC2086 # names
 unset $inherited
 all_nodes=$(ask scontrol show hostnames "$SLURM_JOB_NODELIST") ||
@@ -92,9 +93,9 @@ if [ -z "$PPN" ]; then
 elif [ "$PPN" -gt "$cpus" ]; then
 	die "PPN is $PPN, but a node of the job has only $cpus CPUs; use --exclusive or a lower PPN"
 elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
-	die "SWEEP asks for ${SWEEP%% *} nodes, but the job only $SLURM_JOB_NUM_NODES; ask for more"
+	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; request more"
 elif ! find_limits; then
-	die "only $left s of the job's time are left, too few for a launch; use a longer --time"
+	die "only $left s of the job's time are left, too little for a launch; use a longer --time"
 fi
 CORES_PER_RANK=${CORES_PER_RANK:-$((cores < PPN ? 1 : cores / PPN))}
 if [ $((PPN * CORES_PER_RANK)) -gt "$cores" ]; then
@@ -113,7 +114,8 @@ if [ -n "$check" ]; then
 		launches=$((launches + RUNS))
 	done
 	most=$((launches * (TIMEOUT + 100) + 300))
-	echo "$launches launches and the archive take up to $most s; left: ${left:-no known limit}"
+	echo "$launches launches and the archive take up to $most s;" \
+		"time left: ${left:-no known limit}${left:+ s}"
 	if [ -n "$left" ] && [ "$most" -gt "$left" ]; then
 		echo 'run_ziatest.sh: warning: that may be too long; use a longer --time' >&2
 	fi

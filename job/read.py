@@ -17,7 +17,7 @@ MOST_FILES = 20000
 MOST_LAUNCHES = 10000
 MOST_LINES = 3000000  # of an output or a file of ranks
 MOST_ROWS = 100000  # of any other file
-LONGEST_LINE = 100000  # what follows is dropped
+LONGEST_LINE = 100000  # the rest is dropped
 
 JOB_FILE = re.compile(r'((?:.*/)?)(environment\.txt|build\.txt|changes\.diff|results\.csv|output|'
                       r'(output/|ranks-)([1-9]\d{0,5})-([1-9]\d{0,5})\.(?:txt|csv))\Z', re.A | re.S)
@@ -78,7 +78,7 @@ def in_archive(path):
 
 
 def in_directory(path):
-    """Yields the same of each file in a directory and its subdirectory output."""
+    """Yields the same for each file in a directory and its subdirectory output."""
     names = os.listdir(path)
     if 'output' in names and os.path.isdir(os.path.join(path, 'output')):
         names += ['output/' + name for name in os.listdir(os.path.join(path, 'output'))]
@@ -108,7 +108,7 @@ def job_files(path):
             raise Unreadable('%s is not in the directory of the job' % name)
         left -= size
         if not is_file or name in names:
-            raise Unreadable('%s is %s' % (name, 'there twice' if is_file else
+            raise Unreadable('%s is %s' % (name, 'a duplicate' if is_file else
                                            'not a regular file'))
         if left < 0:
             raise Unreadable('more than 1 GiB')
@@ -204,7 +204,7 @@ class Ranks:
             self.completed = max(self.completed or 0, float(row['completed']))
 
     def partner(self, node_number):
-        """The node with which that node exchanges, if it originates"""
+        """The node with which that node exchanges, if that node originates"""
         return self.nodes.get(node_number + 1) or self.nodes[min(self.nodes)]
 
 
@@ -214,7 +214,7 @@ class Launch:
     def __init__(self, nodes, run):
         self.nodes, self.run = nodes, run
         self.name = 'launch %d on %d nodes' % (run, nodes)
-        self.last_line = self.ranks = self.row = None  # the last line of its output
+        self.last_line = self.ranks = self.row = None  # last_line: of its output
         self.started = self.status = self.time = None
         self.was_made = self.has_error = self.succeeded = self.valid = False
         self.not_launched, self.no_response = '', []  # the lines with these prefixes
@@ -299,7 +299,7 @@ class Job:
             launch.add_row(by_start.get(launch.started))
         self.sizes = [Size(nodes, self.asked[i * self.runs:(i + 1) * self.runs])
                       for i, nodes in enumerate(sizes)]
-        # What the figure is taken from
+        # The size and the launch that give the figure
         self.size = next((size for size in self.sizes if size.valid), None)
         self.figure = self.size and (self.size.first or self.size.valid[0])
         self.mpi = self.figure.row['mpi'] if self.figure else '-'

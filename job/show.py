@@ -8,7 +8,7 @@ import xml.sax.saxutils
 from judge import failures, slow_nodes, to_review
 from read import PARTS, RANK_STEPS, STEPS, times
 
-SHOWN = 20  # of a list
+SHOWN = 20  # entries of a list
 LONGEST_SHOWN = 1000
 STEPS_AND_WORK = STEPS + 'cpu cpu_wait blocked'.split()
 # Their brightness differs by 12 % or more.
@@ -117,7 +117,7 @@ def comparison(jobs):
         shared = ({launch.started for launch in one.launches.values()} &
                   {launch.started for launch in other.launches.values()}) - {None}
         if shared:
-            yield '%s and %s share a start, %s: they are the same launches' % (
+            yield '%s and %s contain the same launch, which started at %s' % (
                 one.name, other.name, min(shared))
     shapes = collections.defaultdict(list)
     for job in jobs:
@@ -138,12 +138,12 @@ def comparison(jobs):
         yield ''
         yield from table(rows)
         if is_mixed:
-            yield 'init and fence are not compared: the fences of %s are not known; ' \
-                'cpu, cpu_wait and blocked are those of exec alone there' % ', '.join(hidden)
+            yield 'init and fence are not compared, because some fences are not known; cpu, ' \
+                'cpu_wait and blocked cover only exec for %s' % ', '.join(hidden)
 
 
 def drawing(title, names, bars):
-    """Yields the lines of a picture: for each of bars, a label and times, a bar of the times."""
+    """Yields the lines of a picture; each of bars is a label and the times for names."""
     width, left, right, top, height = 1000, 290, 80, 84, 26  # pixels; a bar's height
     bottom = top + height * len(bars)
     totals = [sum(time or 0 for time in values) for _, values in bars]
@@ -184,7 +184,7 @@ def drawing(title, names, bars):
 
 
 def draw(job, out):
-    """Leaves scaling.svg and ranks.svg in a directory, in place of whatever has their names."""
+    """Writes scaling.svg and ranks.svg to a directory, and replaces whatever has their names."""
     if not job.figure:
         return
     about = '%s, job %s, %s' % (job.system, job.id, job.mpi)

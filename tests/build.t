@@ -36,16 +36,16 @@ built() {	# NAME MAKE-ARGUMENT...
 	run make -s ziaprobe "$@"
 	is "$how: builds silently" "$out$err/$status" /0
 	"${cross-}strip" ziaprobe
-	is "$how: exports the fences alone" "$(exported ziaprobe)" "$fences"
+	is "$how: exports only the fences" "$(exported ziaprobe)" "$fences"
 	ok "$how: 100 MiB after strip" [ "$(wc -c <ziaprobe)" -ge $pad ]
 }
 built '-O0' CFLAGS=-O0
-built 'gcc, -O3, LTO, stripped and swept by the linker' \
+built 'gcc, -O3, LTO, -s, --gc-sections' \
 	CFLAGS='-O3 -flto' LDFLAGS='-s -Wl,--gc-sections'
 # The following builds use the compilers and linkers that are installed; the list at the start of
 # 'make check' shows which.
 if has clang; then
-	built 'clang, swept by the linker' MPICC='env OMPI_CC=clang MPICH_CC=clang mpicc' \
+	built 'clang, --gc-sections' MPICC='env OMPI_CC=clang MPICH_CC=clang mpicc' \
 		CFLAGS='-O3 -ffunction-sections -fdata-sections' LDFLAGS='-Wl,--gc-sections'
 fi
 for linker in bfd gold lld mold; do
@@ -63,24 +63,24 @@ if has ${cross}gcc && has mpicc.openmpi; then
 	# Uses the MPI headers of this machine; there is no MPI library to link with.
 	include=$(mpicc.openmpi --showme:incdirs | sed 's/[^ ]\{1,\}/-I&/g')
 	built aarch64 MPICC="${cross}gcc $include" LDFLAGS=-Wl,--unresolved-symbols=ignore-all
-	like 'aarch64: it is' "$(readelf -h ziaprobe | grep Machine)" ' *Machine: *AArch64'
+	like 'aarch64: the machine' "$(readelf -h ziaprobe | grep Machine)" ' *Machine: *AArch64'
 	run make -s ziatest CC=${cross}gcc
 	is 'aarch64: ziatest builds silently' "$out$err/$status" /0
 	rm ziatest
 fi
 cross=
 built 'the default'
-is 'the pad lies in a segment that is only read' \
+is 'the pad is in a read-only segment' \
 	"$(readelf -lW ziaprobe |
 		awk '$1 == "LOAD" && length($5) > 8 && $5 > "0x06400000" { print $7 $8 }')" R0x1000
 ok 'the pad does not compress' [ "$(gzip -1 <ziaprobe | wc -c)" -ge $pad ]
 
 rm -f ziaprobe
 run make ziaprobe MPICC='echo small >ziaprobe #'
-ok 'a dropped pad: make fails' [ "$status" -ne 0 ]
-like 'a dropped pad: make says so' "$(echo "$err" | grep -v ^make)" \
+ok 'a missing pad: make fails' [ "$status" -ne 0 ]
+like 'a missing pad: the error' "$(echo "$err" | grep -v ^make)" \
 	'ziaprobe is smaller than 104857600 bytes: .*'
-ok 'a dropped pad: no executable is left' test ! -e ziaprobe
+ok 'a missing pad: no executable is left' test ! -e ziaprobe
 
 run mpicc -o by-hand ziaprobe.c probe/*.c
 is 'by hand: builds silently' "$out$err/$status" /0

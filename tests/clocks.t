@@ -6,7 +6,8 @@ needs_cluster
 needs_faketime
 nodes=6
 
-# within CASE OFFSETS: the offsets of all blocks, in s, are within the reported bounds
+# within CASE OFFSETS: checks that OFFSETS, the true offsets of all blocks in s, are within the
+# reported bounds
 within() {
 	ok "$mpi, $1: the true offset of each clock is within the bound" awk -v truth="$2" '
 	BEGIN { n = split(truth, t) }
@@ -18,7 +19,8 @@ within() {
 	END { exit good != n }' "$dir/$1/out" || diag "$(cat "$dir/$1/out")"
 }
 
-# off CASE: the offset in the warning differs from 5 s by no more than the bound in the warning
+# off CASE: checks that the offset in the warning differs from 5 s by no more than the bound in the
+# warning
 off() {
 	ok "$mpi, $1: the true offset is within the bound" awk '
 	/^ziaprobe: warning/ {
@@ -55,7 +57,7 @@ for mpi in openmpi mpich; do
 	shim_build $mpi
 	mpicc.$mpi -o "$dir/clocks" tests/helpers/clocks.c probe/run.c
 	cat >"$dir/ntp.c" <<-'END'
-		/* A kernel that says that its clock is right to within $NTP us; -1: it fails */
+		/* A kernel whose clock is right to within $NTP us; with -1, the call fails */
 		#include <stdlib.h>
 		#include <sys/timex.h>
 		int adjtimex(struct timex *clock)
@@ -127,9 +129,10 @@ for mpi in openmpi mpich; do
 		fi
 	}
 
-	# blamed CASE SHIFT FROM LAUNCHER WHO OFFSETS: a warning says that the clock of WHO is 5 s
-	# off. OFFSETS, as printed by offsets(), are relative to the launch node's clock if a rank
-	# runs there and knows that it does; otherwise, they are relative to the median.
+	# blamed CASE SHIFT FROM LAUNCHER WHO OFFSETS: adds a case in which a warning must report
+	# that the clock of WHO is 5 s off. OFFSETS, as printed by offsets(), are relative to the
+	# launch node's clock if a rank runs there and knows that it does; otherwise, they are
+	# relative to the median.
 	blamed=
 	blamed() {
 		case $6 in
@@ -213,14 +216,14 @@ synchronise the clocks and run again"
 	for case in $quoted; do
 		like "$mpi, $case: the clocks" "$(grep '^clock offset:' "$dir/$case/out")" \
 			"$(cat "$dir/$case/line")"
-		like "$mpi, $case: no offset counts" "$(offsets "$case")" \
+		like "$mpi, $case: every offset counts as 0" "$(offsets "$case")" \
 			'(0\.000 ){4}(0\.000|unknown)'
 	done
 	for case in $blamed $quoted; do
 		is "$mpi, $case: the figures agree" "$(awk -F , -f tests/helpers/figures.awk \
 			"$dir/$case/out" "$dir/$case/ranks" "$dir/$case/csv" 2>&1)" ''
 	done
-	is "$mpi: no file with an error" "$(ls "$dir"/early/csv "$dir"/set-*/csv \
+	is "$mpi: no files after an error" "$(ls "$dir"/early/csv "$dir"/set-*/csv \
 		"$dir"/early/ranks "$dir"/set-*/ranks 2>/dev/null)" ''
 done
 finish

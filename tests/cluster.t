@@ -8,11 +8,11 @@ hosts=$(printf 'n1\nn2\nn3')
 
 run tests/cluster 3 srun -N 3 -n 3 hostname
 is "the command's output, from three nodes" "$(sort "$tmp/out")" "$hosts"
-is 'nothing of the daemons on stderr' "$err" ''
+is 'the daemons print nothing on stderr' "$err" ''
 is 'status 0' "$status" 0
 run tests/cluster 1 sh -c 'echo out; echo err >&2; exit 7'
-is "the command's status is its own" "$status" 7
-is "the command's stderr is its own" "$out/$err" out/err
+is "the command's status" "$status" 7
+is "the command's stdout and stderr" "$out/$err" out/err
 run tests/cluster 1 sh -c 'kill -KILL $$'
 is 'a command killed by a signal: 128 + 9' "$status" 137
 echo input | tests/cluster 1 cat >"$tmp/got"
@@ -21,7 +21,7 @@ run tests/cluster 2 ssh n2 'hostname; cat /proc/net/dev | grep -c eth0'
 is 'ssh enters a node and its network' "$out" "$(printf 'n2\n1')"
 run env SLURM_JOB_ID=7 SLURM_NTASKS=9 SLURM_MPI_TYPE=none SLURM_PMIX_FENCE=mixed \
 	tests/cluster 1 sh -c 'echo "$SLURM_MPI_TYPE $SLURM_PMIX_FENCE"; srun hostname'
-is "inside a job of the host's Slurm: its own, but for what was asked for" "$out" \
+is "inside a job of the host's Slurm: only the MPI type and the fence are inherited" "$out" \
 	"$(printf 'none mixed\nn1')"
 
 # Two clusters at a time; each waits until the other is up.
@@ -31,7 +31,7 @@ meet='
 tests/cluster 2 sh -c "$meet" "$tmp/a" "$tmp/b" >"$tmp/out.a" 2>&1 &
 tests/cluster 2 sh -c "$meet" "$tmp/b" "$tmp/a" >"$tmp/out.b" 2>&1 &
 wait
-is 'two at a time' "$(sort "$tmp/out.a" "$tmp/out.b")" "$(printf 'n1\nn1\nn2\nn2')"
+is 'two clusters at a time' "$(sort "$tmp/out.a" "$tmp/out.b")" "$(printf 'n1\nn1\nn2\nn2')"
 
 # Interactive: a shell on a terminal.
 if has script; then
@@ -57,11 +57,11 @@ for signal in INT TERM HUP KILL; do
 	MARK=$tmp env --default-signal=INT,HUP tests/cluster 2 \
 		sh -c "srun -N 2 sleep 1000 & touch $tmp/$signal; sleep 1000" &
 	pid=$!
-	ok "SIG$signal: it was up" poll 60 test -e "$tmp/$signal"
+	ok "SIG$signal: the cluster was up" poll 60 test -e "$tmp/$signal"
 	ok "SIG$signal: its processes are found" test -n "$(left)"
 	kill -$signal $pid
 	wait $pid 2>/dev/null
-	is "SIG$signal: the status says so" "$(kill -l $?)" $signal
+	is "SIG$signal: the status is that of the signal" "$(kill -l $?)" $signal
 	ok "SIG$signal: no process is left" poll 20 none_left || diag "$(left)"
 done
 is 'no mount is left' "$(mount | grep /run/cluster)" ''
@@ -82,10 +82,10 @@ if [ "$(id -u)" -eq 0 ]; then
 	run as_user "$tmp/for-user" 1 sh -c 'exit 7'
 	is "$name: the command's status" "$status" 7
 	run setpriv --reuid 65000 --regid 65000 --clear-groups "$tmp/for-user" 1 true
-	like 'a user without subordinate ids: what to do' "$err/$status" \
+	like 'a user without subordinate ids: an error with the remedy' "$err/$status" \
 		'tests/cluster: no entry for 65000 in /etc/subuid: [^|]*usermod[^|]*/125'
 else
-	skip 'as root' 'not root'
+	skip "$name" 'only root can become another user'
 fi
 
 # Error messages.
@@ -98,16 +98,16 @@ like 'a missing package: one line that names it' "$out/$err/$status" \
 	'/tests/cluster: slurmctld not found: install it [^|]*apt-get install slurm-wlm\)/125'
 ln -s "$(command -v grep)" "$tmp/none"
 run env PATH="$tmp/none" sh tests/setup
-like 'tests/setup where it can install nothing: it names the packages' "$out/$err/$status" \
-	'/tests/setup: [0-9: ]*(apt-get|sudo): not found\|tests/setup: not installed: gcc .*/1'
+like 'tests/setup without apt-get: an error that names the packages' "$out/$err/$status" \
+	'/tests/setup: [0-9: ]*(apt-get|sudo): not found\|tests/setup: cannot install gcc .*/1'
 for args in '' 4 'x true' '0 true' '-1 true'; do
 	# shellcheck disable=SC2086 # none, one or two
 	run tests/cluster $args
-	like "arguments '$args': the usage" "$out/$err/$status" '/tests/cluster: usage: [^|]*/125'
+	like "arguments '$args': an error" "$out/$err/$status" '/tests/cluster: usage: [^|]*/125'
 done
 sed 's/slurmd -D -N/slurmd -f nowhere -D -N/; s/poll \$((60 + nodes))/poll 2/' tests/cluster \
 	>"$tmp/broken"
 run sh "$tmp/broken" 1 echo never
-ok 'a daemon that fails: the end of its log' grep -q "nowhere" "$tmp/err"
+ok 'a daemon that fails: its log is printed' grep -q "nowhere" "$tmp/err"
 is 'a daemon that fails: the command does not run' "$out/$status" /125
 finish

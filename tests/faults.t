@@ -22,7 +22,8 @@ for mpi in openmpi mpich; do
 	shim_build $mpi
 	cat >"$dir/ziaprobe" <<'END'
 #!/bin/sh
-# Runs ziaprobe, under the command $MASK if set, with the fault $SHIM; rank $STOP stops before that
+# Runs ziaprobe, under the command $MASK if set, with the fault $SHIM; rank $STOP is stopped before
+# that
 dir=${0%/*}
 RANK=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}
 if [ "${STOP-none}" = "$RANK" ]; then
@@ -51,7 +52,7 @@ END
 	export srun mpirun
 
 	# The link of a node goes down. Whether the others leave MPI_Init without n2 depends on the
-	# MPI, which may also find no route and end the job before the timeout.
+	# MPI library, which may also find no route and end the job before the timeout.
 	expect link "$fails" \
 		'export UCX_TLS=tcp,self SHIM="n2 Init ip link set eth0 down"
 		../ziatest -t 12 2 "$srun"
@@ -184,7 +185,8 @@ END
 		dd if=/dev/zero bs=65536 count=1 >&3 2>/dev/null
 		(exec timeout -s KILL 20 ../ziaprobe 1 2 1 -t 9 2>&3)'
 
-	# The launcher ends the other ranks. MPICH's mpiexec once did not, but the timeout did.
+	# The launcher ends the other ranks. MPICH's mpiexec once failed to, but the timeout ended
+	# them.
 	expect killed "$fails" 'SHIM="3 Recv kill -KILL \$PPID" ../ziatest -t 60 2 "$srun"' "*$any"
 	expect killed0 "$fails" 'SHIM="0 Send kill -KILL \$PPID" ../ziatest -t 60 2 "$srun"' \
 		"*$any"
@@ -202,7 +204,7 @@ END
 		"exec ../ziaprobe 1 2 2 -v --csv csv --ranks ranks 2>/dev/full"'
 	run_cases 4
 	if [ $mpi = openmpi ]; then
-		like "$mpi, late-init: the useful line comes first" \
+		like "$mpi, late-init: the line of the late rank comes first" \
 			"$(grep -m 1 '^ziaprobe' "$dir/late-init/out")" "$late 3 .*"
 	fi
 	is "$mpi, full: neither a row nor a file of ranks" \

@@ -52,9 +52,9 @@ int call(void) { return PMI_Barrier(); }
 END
 # A program that calls PMI_Barrier twice ('plugin FILE': in a plugin opened privately; 'thread': in
 # another thread; 'nothing': without any library), has 'two' threads in fences at once, or calls it
-# 'many' times. It prints the return values. For each fence, it then prints how much was done since
-# the previous one, when the fence was entered and when it was left. Finally, it prints how much was
-# done after the last fence. The clock advances by 1 each time it is read.
+# 'many' times. It prints the return values. For each fence, it then prints how much work was done
+# since the previous one, when the fence was entered and when it was left. Finally, it prints how
+# much work was done after the last fence. The clock advances by 1 each time it is read.
 cat >main.c <<'END'
 #include "run.h"
 #include <dlfcn.h>
@@ -74,7 +74,7 @@ void store_work(struct record *record, enum mark mark, enum mark from, enum mark
 	record->cpu[work_index(mark)] = noted[to] - noted[from];
 }
 static void *run(void *call) { return (void *)(intptr_t)(*(int (**)(void))call)(); }
-/* The fences, if MPI_Init returns at RETURNED */
+/* Prints the fences, if MPI_Init returns at RETURNED. */
 void print_fences(int64_t returned)
 {
 	struct record record = {.mark = {[INIT_RETURNED] = returned}};
@@ -214,20 +214,23 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 			-ldl
 	} || exit 1
 	name=${sanitize:-plain}
-	is "$name, a library of the program's" "$(./linked)" '1 2: 1:1-2 2:3-4 997'
+	is "$name, a library that is linked with the program" "$(./linked)" '1 2: 1:1-2 2:3-4 997'
 	is "$name, in another thread" "$(./linked thread)" '1 2: 1:1-2 2:3-4 997'
 	ok "$name, two threads at once: two fences" \
 		matches "$(./linked two)" '^( -?[0-9]:[0-9]-[0-9]){2} [0-9]+$'
-	is "$name, a library of a private plugin's" "$(./private plugin ./plugin.so)" \
+	is "$name, a library of a private plugin" "$(./private plugin ./plugin.so)" \
 		'1 2: 1:1-2 2:3-4 997'
-	is "$name, one that it tail-calls" "$(./private plugin ./tail.so)" '1 2: 1:1-2 2:3-4 997'
+	is "$name, a library that a private plugin tail-calls" "$(./private plugin ./tail.so)" \
+		'1 2: 1:1-2 2:3-4 997'
 	is "$name, no library" "$(./private nothing)" '-1 -1: 1:1-2 2:3-4 997'
-	is "$name, the first eight count" "$(./linked many)" \
+	is "$name, only the first eight fences count" "$(./linked many)" \
 		' 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 2:13-14 2:15-16 985'
 	is "$name, PMIx" "$(./pmix)" "$(cat expected)"
-	is "$name, told not to wait" "$(OMPI_MCA_async_mpi_init=1 ./linked)" '1 2: 0'
-	is "$name, told to" "$(OMPI_MCA_async_mpi_init=false OMPI_MCA_pmix_base_async_modex=0 \
-		./linked)" '1 2: 1:1-2 2:3-4 997'
+	is "$name, no fence counts if MPI_Init need not wait" \
+		"$(OMPI_MCA_async_mpi_init=1 ./linked)" '1 2: 0'
+	is "$name, the fences count if MPI_Init must wait" \
+		"$(OMPI_MCA_async_mpi_init=false OMPI_MCA_pmix_base_async_modex=0 ./linked)" \
+		'1 2: 1:1-2 2:3-4 997'
 done
 
 # The build: the functions are exported, even if everything unused is optimised away, and are
@@ -238,12 +241,12 @@ exports() {	# WHAT OPTION...
 	shift
 	ok "$what: builds" "${MPICC:-mpicc}" -DPAD=1 -DSEE_FENCES -rdynamic -fvisibility=hidden \
 		"$@" -o "$tmp/probe" ziaprobe.c probe/*.c -ldl
-	is "$what: exports the fences alone" "$(exported "$tmp/probe")" "$fences"
+	is "$what: exports only the fences" "$(exported "$tmp/probe")" "$fences"
 }
 exports 'the default' -O2
-exports 'LTO, swept' -O3 -flto=auto -ffunction-sections -Wl,--gc-sections
+exports 'LTO, --gc-sections' -O3 -flto=auto -ffunction-sections -Wl,--gc-sections
 run make -n ziaprobe -B LDFLAGS=-static
-ok 'a static build leaves it out' [ -z "$(echo "$out" | grep SEE_FENCES)" ]
+ok 'a static build does without -DSEE_FENCES' [ -z "$(echo "$out" | grep SEE_FENCES)" ]
 run make -n ziaprobe -B LDFLAGS=-static-libgcc
-ok 'but not one with a static libgcc' [ -n "$(echo "$out" | grep SEE_FENCES)" ]
+ok 'a build with a static libgcc uses -DSEE_FENCES' [ -n "$(echo "$out" | grep SEE_FENCES)" ]
 finish

@@ -77,7 +77,7 @@ if [ "$BOX" = daemons ]; then
 	END
 	SHIM="n3 Finalize sh $PWD/stop slurmd-n3" job slurmd "$salloc --nodes=3" \
 		NICS=1 RUNS=3 TIMEOUT=5 SWEEP='3 2' "$injected"
-	# For the clients of slurmctld
+	# The clients of slurmctld then wait longer for an answer.
 	sed -i 's/^MessageTimeout=.*/MessageTimeout=100/' "$SLURM_CONF"
 	begin=$(date +%s)
 	SHIM="0 Finalize sh $PWD/stop slurmctld" job slurmctld \
@@ -92,12 +92,12 @@ good='./ziatest-virtual-ID.tar.gz 0'
 failed='./ziatest-virtual-ID-FAIL.tar.gz 1'
 launched='launch [0-9] of [0-9] on [0-9] nodes: status 0; Time test [^|]*'
 
-# In the background: a slurmstepd is stopped, so its step does not end shellcheck disable=SC2016 # a
-# shell reads it
+# In the background: a slurmstepd is stopped, so its step does not end.
+# shellcheck disable=SC2016 # a shell reads it
 stop='n8 Init kill -STOP $(ps -o ppid= -p $PPID)'
 SHIM=$stop job stuck "$salloc --nodes=2 --nodelist=n7,n8" NICS=1 TIMEOUT=5 RUNS=2 "$injected" &
 
-# Errors before it is a job, or in a directory that it cannot write to
+# Errors outside a job, or in a directory that cannot be used
 stops_here() {	# WHAT ERROR ARGUMENT...: an error, and nothing is left
 	what=$1 error=$2
 	shift 2
@@ -108,10 +108,10 @@ stops_here() {	# WHAT ERROR ARGUMENT...: an error, and nothing is left
 cp -r small here
 touch newest
 export as_user=
-stops_here 'no job' 'this is not a Slurm job; .*' NICS=1
-stops_here 'no job, a check' 'this is not a Slurm job; .*' --check
+stops_here 'outside a job' 'this is not a Slurm job; .*' NICS=1
+stops_here 'a check outside a job' 'this is not a Slurm job; .*' --check
 use='use a whole number from 1 to 999999'
-stops_here 'no number' "SWEEP='2 3a' is not valid; $use" SWEEP='2 3a'
+stops_here 'not a number' "SWEEP='2 3a' is not valid; $use" SWEEP='2 3a'
 stops_here 'zero' "PPN='0' is not valid; $use" PPN=0
 stops_here 'a number that is too large' "NICS='1000000' is not valid; $use" NICS=1000000
 stops_here 'two numbers' "RUNS='1 2' is not valid; $use" "RUNS=1	2"
@@ -123,11 +123,11 @@ stops_here 'an unknown name' "unknown argument 'CHECK=1'; use --check, or .* COR
 stops_here 'an unknown option' "unknown argument '--chek'; .*" NICS=1 --chek
 export SLURM_JOB_ID=77
 mkdir here/ziatest-unknown-77
-stops_here 'the directory is already there' '/.*/ziatest-unknown-77 is already there; move it away'
+stops_here 'the directory already exists' '/.*/ziatest-unknown-77 already exists; move it away'
 rmdir here/ziatest-unknown-77
 as_user='setpriv --reuid=65534 --regid=65534 --clear-groups'
 stops_here 'a directory that is not writable' \
-	'cannot write in /.*/here; make the directory writable'
+	'cannot write to /.*/here; make the directory writable'
 as_user=
 strip here/ziaprobe
 touch newest
@@ -139,8 +139,8 @@ rm here/job/prepare.sh
 stops_here 'another directory' 'there is no Ziatest in /.*/here; submit the job in the directory .*'
 unset SLURM_JOB_ID
 
-# stops CASE COMMAND ERROR ARGUMENT...: the job stops before its first launch and says why; --check
-# says the same, and leaves nothing
+# stops CASE COMMAND ERROR ARGUMENT...: the job stops before its first launch, with ERROR; --check
+# reports the same error, and leaves nothing
 cat >both <<'END'
 #!/bin/sh
 "$@" --check
@@ -152,9 +152,9 @@ stops() {
 	name=$1 command=$2 error="(.*\|)?run_ziatest.sh: error: $3"
 	shift 3
 	job "$name" "$command $JOB_TEST/both" "$@"
-	like "$name: the check and the job say why" "$log" \
+	like "$name: the check and the job report the error" "$log" \
 		"$error\|(srun: .*\|)?status 1; left: \|$error(\|srun: .*)?"
-	is "$name: nothing to hand in" "$left $status" './ziatest-virtual-ID/INCOMPLETE 1'
+	is "$name: no archive" "$left $status" './ziatest-virtual-ID/INCOMPLETE 1'
 	is "$name: nothing was launched" "$(find "$name"/ziatest-*/output -type f)" ''
 }
 printf '#!/bin/sh\nsleep 5\nexec "$@"\n' >later
@@ -169,20 +169,21 @@ exec "$REAL_SRUN" "$@"
 END
 chmod +x later in-step refusing/srun
 calls="PATH=$PWD/refusing:$PATH REAL_SRUN=$(command -v srun)"
-stops above "$salloc --nodes=2" 'SWEEP asks for 3 nodes, but the job only 2; ask for more' \
+stops above "$salloc --nodes=2" 'SWEEP asks for 3 nodes, but the job has 2; request more' \
 	NICS=1 SWEEP='2 3'
 stops no-interface "$salloc --nodes=1" 'no network interface was found [^|]*; set NICS or PPN'
 stops crowded "$salloc --nodes=1" 'PPN is 17, but a node [^|]* 16 CPUs; use --exclusive or [^|]*' \
 	PPN=17
 stops short "$salloc --nodes=1 --time=1 $PWD/later" \
-	"only [0-9]* s of the job's time are left, too few for a launch; use a longer --time" NICS=1
-stops refused "$salloc --nodes=1 env $calls" 'the srun of the inventory failed; try [^|]*' NICS=1
+	"only [0-9]* s of the job's time are left, too little for a launch; use a longer --time" \
+	NICS=1
+stops refused "$salloc --nodes=1 env $calls" 'srun failed during the inventory; try [^|]*' NICS=1
 job hetjob "$salloc --nodes=1 : --nodes=1" NICS=1
-like 'a heterogeneous job: it says why, and leaves nothing' "$log/$left $status" \
+like 'a heterogeneous job: an error, and nothing is left' "$log/$left $status" \
 	'run_ziatest.sh: error: this is a heterogeneous job; .*/ 1'
 for place in "step,$salloc --nodes=1" "array-step,$sbatch --nodes=1 --array=1"; do
 	job "${place%%,*}" "${place#*,} $PWD/in-step" NICS=1
-	like "${place%%,*}: it says why, and leaves nothing" "$log/$left $status" \
+	like "${place%%,*}: an error, and nothing is left" "$log/$left $status" \
 		'(.*\|)?run_ziatest.sh: error: this is step 0 of a job; [^|]*(\|srun: .*)?/ 1'
 done
 
@@ -194,18 +195,18 @@ CORES_PER_RANK=16\|TIMEOUT=90\|SYSTEM_NODES=8\|PLACEMENT=--distribution=block --
 SRUN_OPTIONS=\|\|4 launches: ./ziatest -v -t 90 --csv ... --ranks ... 1 \"srun \
 --job-name=ziatest-[0-9-]* --distribution=block --exact --nodes=2 --ntasks=2 --cpus-per-task=16 \
 --ntasks-per-node \"\|4 launches: .* --nodes=1 --ntasks=1 --nodelist='n[0-9]' .*\|\
-8 launches and the archive take up to 1820 s; left: [0-9]+"
+8 launches and the archive take up to 1820 s; time left: [0-9]+ s"
 is 'a check: nothing is left' "$(cd check && ls -d ziatest-* 2>/dev/null) $status" ' 0'
 job block "RUNS=9 TIMEOUT=77 PPN=8 ALLOWED=yes $calls $salloc --nodes=1 --time=10 \
 	sh -c 'sed -i s/^RUNS=.*/RUNS=7/ run_ziatest.sh; \"\$@\"' sh" --check PPN=2 CORES_PER_RANK=9
-like 'the block, the environment, arguments; too many cores, too little time: warnings' \
+like 'a check: the block, the environment, arguments; too many cores, too little time' \
 	"$log/$status" "run_ziatest.sh: warning: PPN 2 x CORES_PER_RANK 9 is more than [^|]*\|\
-RUNS=7\|.*\|PPN=2\|.*\|TIMEOUT=77\|.*take up to 1539 s; left: [0-9]+\|\
+RUNS=7\|.*\|PPN=2\|.*\|TIMEOUT=77\|.*take up to 1539 s; time left: [0-9]+ s\|\
 run_ziatest.sh: warning: that may be too long; [^|]*/0"
 like 'a check starts nothing but the inventory' "$(grep -v version block/calls)" \
 	'srun --job-name=ziatest-[^|]* --nodes=1 [^|]* --node'
 
-# A sweep with the real summary, in an environment that would falsify it
+# A sweep with the real summary, in an environment that would distort it
 clone=clone
 job sweep "SLURM_DISTRIBUTION=cyclic SLURM_LABELIO=1 SLURM_DEBUG= SLURM_MPI_TYPE=none \
 	SLURM_TOKEN=secret-word UCX_AUTH_TOKEN=secret-word UCX_TLS=tcp LC_ALL=de_DE.UTF-8 \
@@ -214,10 +215,10 @@ job sweep "SLURM_DISTRIBUTION=cyclic SLURM_LABELIO=1 SLURM_DEBUG= SLURM_MPI_TYPE
 	SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4 2' PPN=2 NICS=2 SYSTEM_NODES=4
 clone=small
 facts=$(cat sweep/ziatest-*/environment.txt)
-is 'a sweep: what is left' "$left $status" "$good"	
+is 'a sweep: the files and the status' "$left $status" "$good"
 like 'a sweep: line 4 of the summary' "$(sed -n 4p sweep/ziatest-*/summary.txt)" \
-	'UNVERIFIED: compute nodes, ranks per node'	
-is 'a sweep: what is in the archive' "$(tar -tzf sweep/ziatest-*.tar.gz |
+	'UNVERIFIED: compute nodes, ranks per node'
+is 'a sweep: the files in the archive' "$(tar -tzf sweep/ziatest-*.tar.gz |
 	sed 's/^ziatest-virtual-[0-9]*.//; /\/$\|^$/d' | sort | paste -s -d ' ' -)" \
 	"build.txt changes.diff environment.txt$(printf ' output/%s.txt' 2-1 2-2 4-1 4-2)\
 $(printf ' ranks-%s.csv' 2-1 2-2 4-1 4-2) ranks.svg results.csv scaling.svg summary.txt"
@@ -262,16 +263,16 @@ END
 chmod +x python/python3
 clone=clone
 job python-old "STATUS=1 PATH=$PWD/python:$PATH $salloc --nodes=1" RUNS=1 NICS=1
-is 'a python3 that is too old: what is left' "$left $status" "$good"
+is 'a python3 that is too old: the files and the status' "$left $status" "$good"
 like 'a python3 that is too old: the log' "$log" \
 	'.*\|run_ziatest.sh: warning: there is no summary, [^|]* needs python3 [^|]*\|Hand in .*'
 is 'a python3 that is too old: no summary' "$(cd python-old && ls -d ziatest-*/s* 2>/dev/null)" ''
 job no-python "STATUS=127 PATH=$PWD/python:$PATH $salloc --nodes=1" RUNS=1 NICS=1 \
 	SRUN_OPTIONS=--no-such-option
-is 'no python3, a launch that fails: what is left' "$left $status" "$failed"
+is 'no python3, a launch that fails: the files and the status' "$left $status" "$failed"
 clone=small
 
-# Jobs that are ended from outside
+# Jobs that Slurm ends
 # shellcheck disable=SC2016,SC2089,SC2090 # a shell reads it
 ended='scancel "$SLURM_JOB_ID"; sleep 60'
 SHIM="0 Init $ended" job cancel "$sbatch --nodes=1" NICS=1 "$injected"
@@ -279,11 +280,11 @@ is 'a job that is cancelled' "$left" ./ziatest-virtual-ID/INCOMPLETE
 SHIM="0 Init $ended" job revoked "$salloc --nodes=1" NICS=1 RUNS=1 "$injected"
 is 'an allocation that is cancelled' "$left" ./ziatest-virtual-ID/INCOMPLETE
 like 'an allocation that is cancelled: the log' "$log" \
-	'.*error: the job was ended from outside; submit it again(\|.*)?'
+	'.*error: the job was cancelled, or ended by Slurm; submit it again(\|.*)?'
 job killed "AT_SUMMARY='$ended' $sbatch --nodes=1" NICS=1 RUNS=1
 is 'a job that is cancelled while it makes the summary' "$left" ./ziatest-virtual-ID/INCOMPLETE
 
-# Places and ways to start it
+# Other places, and other ways to start a job
 odd='it'\''s "$HOME" `x`'
 job "$odd" "$salloc --nodes=2" RUNS=1 NICS=1
 is 'a directory with blanks, quotes and a $' "$left $status" "$good"
@@ -295,7 +296,7 @@ exec ./run_ziatest.sh NICS=1 RUNS=1
 END
 scontrol reconfigure
 job interactive "sh -c '$salloc --nodes=2' sh"
-is "salloc's interactive step: what is left" "$left $status" "$good"
+is "salloc's interactive step: the files and the status" "$left $status" "$good"
 like "salloc's interactive step: the log" "$log" "(.*\|)?in step 4294967290\|.*\|$launched\|.*"
 cat >by-hand <<'END'
 # Alongside two steps of the user, one of which occupies all CPUs of the job until the first launch
@@ -318,12 +319,12 @@ wait
 exit $status
 END
 job beside "SLURM_STEP_ID=7 $salloc --nodes=2 sh $PWD/by-hand" RUNS=2 PPN=2 SRUN_OPTIONS=--overlap
-is "beside the user's own steps: what is left" "$left $status" "$good"
-like "beside the user's own steps, nodes of 16 and 6 cores; a step of the user's survives" "$log" \
+is "beside the user's own steps: the files and the status" "$left $status" "$good"
+like "beside the user's own steps, on nodes of 16 and 6 cores; a step survives" "$log" \
 	".*a check beside a step that has all CPUs: status 0\|.*CORES_PER_RANK=3\|.*\|$launched\|\
 $launched\|.*\|Hand in [^|]*\|monitor\|.*"
 job array "SLURM_EXPORT_ENV=NONE $sbatch --nodes=2 --array=1-2" RUNS=3 NICS=1
-is 'an array: what is left' "$left $status" "${good% *} $good"
+is 'an array: the files and the status' "$left $status" "${good% *} $good"
 is 'an array: all launches of both tasks' "$(cat array/ziatest-*/output/* | grep -cx 'status 0')" 6
 
 # Time that runs short, a node that is lost
@@ -356,19 +357,19 @@ esac
 exit 0
 END
 chmod +x filling/srun
-full_disk() {	# PLACE FILE VARIABLE...: which FILE cannot be written
-	place=$1 file=$2
+full_disk() {	# MOMENT FILE VARIABLE...: at that MOMENT, FILE cannot be written
+	moment=$1 file=$2
 	shift 2
-	mkdir "full-$place"
+	mkdir "full-$moment"
 	env "$@" sbatch --quiet --wait --nodes=1 --nodelist=n1 --chdir="$PWD/full" \
-		--output="$PWD/full-$place/log" small/run_ziatest.sh RUNS=2 NICS=1 "$injected"
-	is "a full disk, $place: the status" $? 1
+		--output="$PWD/full-$moment/log" small/run_ziatest.sh RUNS=2 NICS=1 "$injected"
+	is "a full disk, $moment: the status" $? 1
 	# shellcheck disable=SC2029 # expands here
-	is "a full disk, $place: what is left" "$(ssh n1 "cd '$PWD/full' && ls -d *.gz *.part \
+	is "a full disk, $moment: the files" "$(ssh n1 "cd '$PWD/full' && ls -d *.gz *.part \
 		ziatest-*/INCOMPLETE; rm -rf rest ziatest-*" 2>/dev/null | sed 's/[0-9]\+/ID/')" \
 		ziatest-virtual-ID/INCOMPLETE
-	log=$(cat "full-$place/log")
-	like "a full disk, $place: the log" "$log" "(.*\|)?run_ziatest.sh: error: \
+	log=$(cat "full-$moment/log")
+	like "a full disk, $moment: the log" "$log" "(.*\|)?run_ziatest.sh: error: \
 cannot write /.*/full/ziatest-virtual-[0-9]*$file; if the disk is full, make room [^|]*"
 }
 full_disk 'before the first launch' /environment.txt PATH="$PWD/filling:$PATH"
@@ -427,8 +428,8 @@ ssh n1 'mount -t tmpfs tmpfs /sys/class
 	END'
 nics 'a slow RoCE card, four fast functions, one down, an IPoIB device' 'FOUND=4 DOWN=1'
 
-# The nodes that are named after a timeout, for invented outputs
-names() {	# NODES LINE...: what job/silent prints for an output of the LINEs
+# The nodes that job/silent names, for invented outputs
+names() {	# NODES LINE...: runs job/silent on an output that consists of the LINEs
 	of=$1
 	shift
 	printf '%s\n' "$@" >names
@@ -448,15 +449,16 @@ is 'no response: 123 nodes' "$(names 124 "$on n1 $spent")" \
 is 'no response: every node reports' "$(names 2 "$on n2 $spent" "$on n1 $spent")" ''
 is 'no response: no name is a node of the launch' "$(names 2 "$on n3 $spent" "$on m1 $spent")" ''
 is 'no response: no timeout' "$(names 2 'srun: error: n1: task 0: Exited with exit code 1')" ''
-is 'no response: a time' "$(names 2 "$on n1 $spent" \
+is 'no response: a launch with a time' "$(names 2 "$on n1 $spent" \
 	'Time test was completed in   601.52 millisecs')" ''
 domain=.example.org
 is 'no response: node names with dots' "$(names 2 "$on n2 $spent")" \
 	'no response from: n1.example.org'
 
 # A node that never reaches main cannot report the timeout; one that hangs in MPI_Init does. If
-# Slurm's SIGTERM ends the sleep first, the shell kills the process, which would go on to main.
-hangs() {	# CASE CALL SWEEP: in CALL, a random one of the job's first SWEEP nodes
+# Slurm's SIGTERM ends the sleep first, the shell kills the process, which would otherwise go on to
+# main.
+hangs() {	# CASE CALL SWEEP: a random one of the job's first SWEEP nodes hangs in CALL
 	draw_number "$3"
 	SHIM="n$drawn $2 trap : TERM; sleep 600; kill -KILL \$PPID" \
 		job "$1" "$salloc --nodes=4 $four" PPN=2 RUNS=1 TIMEOUT=10 SWEEP="$3" "$injected"
@@ -470,7 +472,7 @@ like 'one of 3 nodes does not respond: its output names it' "$output" \
 	"no response from: n$drawn\|status [1-9][0-9]*"
 like 'one of 3 nodes does not respond: the summary names it' \
 	"$("$top/job/summarize" silent/ziatest-*/)" \
-	".*\|Problems\|.*no response from: n$drawn.*"	
+	".*\|Problems\|.*no response from: n$drawn.*"
 hangs heard Start 4
 like 'every node reports the timeout: none is named' "$log" ".*\|$line\|Ziatest: .*"
 
@@ -478,8 +480,8 @@ like 'every node reports the timeout: none is named' "$log" ".*\|$line\|Ziatest:
 wait
 look stuck
 like 'a step does not end: no more launches' "$ends" \
-	'2-1 status [1-9][0-9]*\|2-2 not launched: step [0-9.]* does not end'
-is 'a step does not end: what is left' "$left $status" "$good"
+	'2-1 status [1-9][0-9]*\|2-2 not launched: step [0-9.]* has not ended'
+is 'a step does not end: the files and the status' "$left $status" "$good"
 daemons_ended() {
 	[ -e slurmctld/seconds ]
 }
@@ -490,8 +492,8 @@ like 'a slurmd stops: after two failures, launches without its node' "$ends" \
 like 'a slurmd stops: the log names its node' "$log" '.*\|no response from: n3\|.*'
 look slurmctld
 like 'slurmctld stops: no more launches' "$ends" \
-	"1-1 (.*)\|1-2 (.*)\|2-1 status 0\|2-2 not launched: squeue does not answer, so a step .*"
-is 'slurmctld stops: what is left' "$left $status" "$good"
+	"1-1 (.*)\|1-2 (.*)\|2-1 status 0\|2-2 not launched: squeue is not responding, so a step .*"
+is 'slurmctld stops: the files and the status' "$left $status" "$good"
 seconds=$(cat slurmctld/seconds)
 ok "slurmctld stops: the job ends soon, after $seconds s" [ "$seconds" -lt 100 ]
 finish

@@ -39,7 +39,7 @@ like 'one space is added after the launcher' "$err" \
 	"fake --ntasks 1024 --ntasks-per-node  4 ./ziaprobe $stamp 4"
 
 run ziatest 12 'fake --map-by ppr:{}:node -x {}'
-like '{} is replaced, every one, and N is not added' "$err" \
+like 'every {} is replaced, and N is not added' "$err" \
 	"fake --map-by ppr:12:node -x 12 ./ziaprobe $stamp 12"
 
 run ziatest 007 'fake -n'
@@ -55,7 +55,7 @@ run ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
 like 'without -t srun is left alone' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]"
 
 run ziatest --ranks 'a b.csv' -v --csv "it's" --csv '$HOME' 4 fake
-like 'files and -v are passed on, as they are' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\
+like 'files and -v are passed on unchanged' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\
 \[--ranks\]\[a b.csv\]\[--verbose\]\[--csv\]\[it's\]\[--csv\]\[\\\$HOME\]"
 is 'the printed line quotes them for a shell' "$(sh -c "$err")" "$out"
 
@@ -64,7 +64,7 @@ before=$(date +%s%6N)
 run ziatest 1 'fake'
 after=$(date +%s%6N)
 started=$(printf '%s\n' "$err" | awk '{ printf "%s%06d", $4, $5 }')
-ok 'SEC USEC is the time of the start' [ "$before" -le "$started" ]
+ok 'SEC USEC is not earlier than the start' [ "$before" -le "$started" ]
 ok 'SEC USEC is not later than the end' [ "$started" -le "$after" ]
 padded=0
 for _ in 1 2 3; do	# in the first tenth of a second, where padding would be visible
@@ -91,7 +91,7 @@ done
 run ziatest 1 'no-such-launcher -n'
 is 'a launcher that is not found: 127' "$status" 127
 run ziatest 1 'kill -KILL $$; fake'
-is 'a launcher killed by a signal: 128 + 9, as a shell gives it' "$status" 137
+is 'a launcher killed by a signal: 128 + 9, as in a shell' "$status" 137
 touch "$tmp/plain"
 run ziatest 1 "$tmp/plain"
 is 'a launcher that cannot be executed: 126' "$status" 126

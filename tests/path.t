@@ -5,10 +5,10 @@
 # -v, --csv and --ranks must agree to the microsecond.
 #
 #	SEED=7 prove -v tests/path.t	the choices of the run that printed this seed
-#	ROUNDS=50 prove -v tests/path.t	instead, with each MPI, 50 launches of which chance chooses
-#					the place, the number of nodes, the clocks and what the
-#					process does during the delay
-#	ROUNDS=50 PLACES='exec init'	the same, at these places only
+#	ROUNDS=50 prove -v tests/path.t	instead, 50 random launches with each MPI: the place, the
+#					number of nodes, the clocks, and what the process does
+#					during the delay
+#	ROUNDS=50 PLACES='exec init'	the same, only at these places
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 needs_faketime
@@ -351,7 +351,7 @@ for mpi in openmpi mpich; do
 			sleep $seconds
 		fi
 	END
-	# As ssh: it is late on the node \$AGENT
+	# In place of ssh: late on the node \$AGENT
 	cat >"$dir/agent" <<-END
 		#!/bin/sh
 		case " \$* " in
@@ -360,7 +360,7 @@ for mpi in openmpi mpich; do
 		ssh "\$@"
 		exit
 	END
-	# stop_slurmd NODE: it answers \$seconds later
+	# stop_slurmd NODE: stops the slurmd of NODE for $seconds s
 	cat >"$dir/stop_slurmd" <<-END
 		#!/bin/sh
 		pid=\$(cat /run/cluster/slurmd-\$1.pid)
@@ -369,8 +369,8 @@ for mpi in openmpi mpich; do
 	END
 	chmod +x "$dir"/*
 
-	# Succeeds if Open MPI starts at all when no rank is late; with Slurm 20.11, ranks never
-	# find their partners
+	# Succeeds if Open MPI can start at all with SLURM_PMIX_FENCE=tree. With Slurm 20.11, ranks
+	# never find their partners.
 	launches_by_tree() {
 		SLURM_PMIX_FENCE=tree cluster 2 sh -c "for try in 1 2 3 4; do
 			'$dir/ziatest' -t 30 1 'srun -N 2 -n 2 --ntasks-per-node' && exit
@@ -385,7 +385,7 @@ for mpi in openmpi mpich; do
 		if launches_by_tree; then
 			places="$places tree"
 		else
-			skip "$mpi, tree" 'no launch by SLURM_PMIX_FENCE=tree: its fence loses data'
+			skip "$mpi, tree" 'no launch succeeds with SLURM_PMIX_FENCE=tree'
 		fi ;;
 	mpich)
 		places="$places mpiexec start" ;;

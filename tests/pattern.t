@@ -52,7 +52,7 @@ repeated() {	# RANK: the barrier after the gather, and the messages of one byte 
 		"$dir/repeat/$1"
 }
 
-collectives() {	# NAME: the collective calls, the second gather's bytes as N; of all ranks alike
+collectives() {	# NAME: the collective calls of all ranks, once; N is the second gather's bytes
 	sed -n '3s/[1-9][0-9]\{2,\}$/N/p' "$dir/$1"/[0-9]* | sort -u
 }
 

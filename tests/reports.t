@@ -209,7 +209,7 @@ for mpi in openmpi mpich; do
 		like "$mpi: the ranks if schedstat is $file" \
 			"$(sed 1d schedstat-$file/ranks | cut -d , -f 14-17)" \
 			'([0-9]+\.[0-9]{3},,,[0-9]+\|?){8}'
-		like "$mpi: no kind if schedstat is $file" \
+		like "$mpi: the outlier if schedstat is $file" \
 			"$(sed -n 's/^outlier: //p' schedstat-$file/out)" 'none|.* above the median'
 	done
 
@@ -224,7 +224,8 @@ for mpi in openmpi mpich; do
 	originator="[0-9],[13],n[13](,$ms){4},$fence_ms(,$ms){5},$work,0\\.000"
 	like "$mpi: a row for every rank" "$(cat plain/ranks)" \
 		"$ranks_header((\|$originator){2}(\|$responder){2}){2}"
-	is "$mpi: in the order of the ranks" "$(cut -d , -f 1-3 plain/ranks | paste -s -d ' ' -)" \
+	is "$mpi: the rows are in the order of the ranks" \
+		"$(cut -d , -f 1-3 plain/ranks | paste -s -d ' ' -)" \
 		'rank,node,host 0,1,n1 1,1,n1 2,2,n2 3,2,n2 4,3,n3 5,3,n3 6,4,n4 7,4,n4'
 	row="$started,4,2,8,$ms,,[0145],n[13](,$ms){4},$fence_ms(,$ms){2},$work(,$ms){3}"
 	row="$row,n[1-4],n[1-4],$ms,$bytes,${version%,}[^|,]*"
@@ -234,17 +235,17 @@ for mpi in openmpi mpich; do
 	stamp_us=$(sed -n '4,$s/.* \([0-9]*\) 2 --verbose.*/\1/p' plain/out)
 	like "$mpi: started is the stamp" "$(sed -n 3p plain/csv)" \
 		".*T.*:.*:.*\.$(printf %06d "$stamp_us")Z,.*"
-	is "$mpi: names of hosts" "$(sed -n 's/^exchange .*with . on //p' named/out | uniq)
+	is "$mpi: odd host names" "$(sed -n 's/^exchange .*with . on //p' named/out | uniq)
 $(sed 1d named/csv | cut -d , -f 8,23,24)
 $(sed 1d named/ranks | cut -d , -f 3 | uniq)" 'n,??
 n???,n???,n???
 n???'
-	is "$mpi: names of files" \
+	is "$mpi: odd file names" \
 		"$(cat quoted/' r' quoted-mpirun/' r' | wc -l)
 $(cat quoted*/"a \"b's\" \$x" | wc -l)" '18
 4'
 	is "$mpi, header: nothing is appended" "$(cat header/csv)" "$csv_header,more"
-	is "$mpi: no file with an error" "$(ls cyclic/csv early/csv cyclic/ranks early/ranks \
+	is "$mpi: no files after an error" "$(ls cyclic/csv early/csv cyclic/ranks early/ranks \
 		2>/dev/null)" ''
 	cd "$top" || exit 1
 done

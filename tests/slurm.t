@@ -78,7 +78,7 @@ if [ -d "$tmp/openmpi" ]; then
 	# first message may then reach a process whose Open MPI is not ready. tests/cluster
 	# therefore uses the ring.
 	cc -o barrier "$top/tests/helpers/barrier.c" -ldl
-	ok 'no node goes on before the others have come' \
+	ok 'with the ring, no node leaves the fence before the others have entered it' \
 		cluster 2 srun --mpi=pmix -N 2 -n 2 ./barrier come
 	export SLURM_PMIX_FENCE=mixed OMPI_MCA_pml=ob1
 	cluster 3 sh "$tmp/case" race \
@@ -86,7 +86,7 @@ if [ -d "$tmp/openmpi" ]; then
 	unset SLURM_PMIX_FENCE OMPI_MCA_pml
 	crash='mca_pml_ob1_recv_frag_callback_match|Failing at address: .nil.'	# 5.0, 4.1
 	hang='cannot find a corresponding process'	# 4.1 under Slurm 20.11
-	ok "with Slurm's own: a result, or the crash or the hang that is known" \
+	ok "with Slurm's default fence: a result, or the known crash or hang" \
 		grep -qE "^Slowest|$crash|$hang" race.err || diag "$(cat race.err)"
 fi
 if [ -d "$tmp/mpich" ]; then

@@ -114,8 +114,8 @@ END
 		stepped "percents$sign" "n$drawn" "n$drawn" $((2 * drawn - 2)) "$sign$amount" \
 			"export AGO='100 seconds ago'; $probe"
 	done
-	# Neither does a step before main, which the comparison of the clocks reveals, nor a reading
-	# that takes long.
+	# A step before main, which the comparison of the clocks reveals, does not matter either,
+	# and neither does a reading that takes long.
 	draw_number 4
 	expect before 0 "STEP='n$drawn Exec 5' $srun" \
 		"$result" "ziaprobe: warning: the clock of n$drawn is [0-9.]+ ms ahead of .*"
@@ -143,7 +143,8 @@ END
 		IFS=/ read -r name rank seconds <<-END
 			$step
 		END
-		ok "$mpi, $name: the true step" true_step "$name" "$rank" "$seconds" ||
+		ok "$mpi, $name: the error reports the true step" \
+			true_step "$name" "$rank" "$seconds" ||
 			diag "$seconds s" "$(cat "$dir/$name/readings.$rank" "$dir/$name/out")"
 	done
 	for name in $refused; do

@@ -38,7 +38,7 @@ set_to() {	# NAME VALUE
 	sed -i "s|^$1=.*|$1=$2|" environment.txt
 }
 
-# fails NODES-RUN STATUS LINE...: replaces the files of a launch by those of a failed one; the
+# fails NODES-RUN STATUS LINE...: replaces the files of a launch with those of a failed one; the
 # command line that ziatest printed stays
 fails() {
 	file=output/$1.txt
@@ -64,7 +64,7 @@ run python3 -c "
 import ast, glob, sys
 for name in ['$summarize'] + glob.glob('$top/job/*.py'):
 	sys.version_info < (3, 8) or ast.parse(open(name).read(), feature_version=(3, 6))"
-is 'programs for Python 3.6' "$err$status" 0
+is 'the programs are valid in Python 3.6' "$err$status" 0
 
 cat >expected <<END
 Ziatest: job 7 on virtual, 2026-11-21T09:33:54Z, Open MPI v4.1.4
@@ -103,7 +103,7 @@ is 'an archive, by a link to summarize' "$out$err/$status" "$(cat expected)/0"
 cp job.tgz './-odd name'
 (cd job && tar -czf ../within.tgz .)
 run sh -c '"$1" -- "-odd name"; "$1" within.tgz; cat job.tgz | "$1" /dev/stdin' sh "$summarize"
-is 'an archive under another name, packed from within; no pipe' "$out/$err/$status" \
+is 'an archive under another name, one packed from within; a pipe is an error' "$out/$err/$status" \
 	"$(cat expected expected)/summarize: error: /dev/stdin: not a regular file/2"
 is 'no compiled modules are left' "$(find "$top/job" -name '*pyc*')" ''
 
@@ -113,7 +113,8 @@ says 'too few nodes' 1 \
 	'set_to SYSTEM_NODES 9; set_to NODES_FOUND 9'
 says 'nodes that Slurm does not confirm' 0 "UNVERIFIED  compute nodes: 8 of 8, 100.0 % \(UK-NSS \
 requires 99 %\) \(set by the bidder; 20 detected\)" 'set_to NODES_FOUND 20'
-says 'nodes that nobody knows' 0 'UNVERIFIED: compute nodes\|.*UNVERIFIED  compute nodes: 8 of - ' \
+says 'an unknown number of nodes' 0 \
+	'UNVERIFIED: compute nodes\|.*UNVERIFIED  compute nodes: 8 of - ' \
 	'set_to SYSTEM_NODES ""; set_to NODES_FOUND ""'
 says 'too few ranks' 1 'FAIL        ranks per node: 2 for 4 network interfaces' \
 	'set_to NICS 4; set_to NICS_FOUND 4'
@@ -121,7 +122,7 @@ says 'interfaces that were not detected' 0 "UNVERIFIED  ranks per node: 2 for 1 
 \(set by the bidder; none detected\)\|" 'set_to NICS 1; set_to NICS_FOUND ""'
 says 'no interface known' 0 'UNVERIFIED  ranks per node: 2 for - network interfaces' \
 	'set_to NICS ""; set_to NICS_FOUND ""'
-says 'two that are UNVERIFIED' 0 '\|UNVERIFIED: compute nodes, ranks per node\|' \
+says 'two verdicts that are UNVERIFIED' 0 '\|UNVERIFIED: compute nodes, ranks per node\|' \
 	'set_to NICS_FOUND ""; set_to NODES_FOUND 20'
 says 'a small executable' 1 'FAIL        executable: 45680 bytes \(at least 104857600 required\)' \
 	'sed -i "s/104913536/45680/" output/* results.csv build.txt'
@@ -131,7 +132,7 @@ says 'clocks that are apart' 0 "UNVERIFIED  clocks: started on a node of the job
 within 6.030 ms\|" 'cell 2 22 -6.030'
 says 'clocks that are apart by less than 1 % of the time' 0 \
 	'PASS        clocks: [^|]* node clocks within 6.000 ms\|' 'cell 2 22 6.000'
-says 'clocks of which nothing is known' 0 'UNVERIFIED  clocks: [^|]* node clocks within - ms\|' \
+says 'unknown clock offsets' 0 'UNVERIFIED  clocks: [^|]* node clocks within - ms\|' \
 	'cell 4 22 ""'
 
 # The source
@@ -143,22 +144,23 @@ for command in init 'add .' 'commit -m test'; do
 	git -C clone -c user.name=test -c user.email=test@localhost $command >git.log 2>&1
 done
 commit=$(git -C clone rev-parse --short HEAD)
-says 'sources as in the clone' 0 "\|PASS        source: as in commit $commit of clone\|" \
+says 'sources as in the clone' 0 "\|PASS        source: same as commit $commit of clone\|" \
 	'sed -i "s/^commit: .*/commit: UNKNOWN/" build.txt' --source clone
 changed='sed -i "s/^[0-9a-f]*  ziatest.c/$(echo | sha256sum | cut -c 1-64)  ziatest.c/" build.txt'
-says 'a change that is shown' 0 "MODIFIED: source\|.*MODIFIED    source: not as in commit $commit: \
-ziatest.c \(shown in changes.diff\)\|.*To review\|changes.diff: ziatest.c\|" \
+says 'a change that is shown' 0 "MODIFIED: source\|.*MODIFIED    source: differs from commit \
+$commit: ziatest.c \(shown in changes.diff\)\|.*To review\|changes.diff: ziatest.c\|" \
 	"$changed; echo 'diff --git a/ziatest.c b/ziatest.c' >changes.diff" --source clone
 says 'a change that is not shown' 0 "MODIFIED    source: [^|]*: probe/run.h, ziatest.c \(not shown \
 in changes.diff: probe/run.h, ziatest.c\)" "$changed; sed -i '/run.h/d' build.txt" --source clone
-says 'git that fails' 2 'summarize: error: it: --source: fatal: [^|]*nowhere.*' true \
-	--source nowhere
+says 'a git clone that does not exist' 2 'summarize: error: it: --source: fatal: [^|]*nowhere.*' \
+	true --source nowhere
 
 # To review
 says 'a module line that was added' 0 'To review\|batch script: module load warm\|\|ms ' \
 	'sed -i "s/^\t#SBATCH --nodes.*/\t#SBATCH --nodes=8/
 		s/^\t# ---- Edit no further.*/\tmodule load warm\n&/" environment.txt'
-says 'variables, nodes, interfaces' 0 "To review\|variable: LD_PRELOAD=/x.so\|variable: \
+says 'variables, unused nodes, interfaces that are down' 0 "To review\|variable: \
+LD_PRELOAD=/x.so\|variable: \
 UCX_TLS=tcp\|unset before the launches: SLURM_HINT=x\|unset before the launches: SLURM_X=\|nodes \
 not used: 3 idle, 1 down\|network interfaces that are down: 2\|\|" \
 	'set_to UNSET "SLURM_HINT SLURM_X"
@@ -182,9 +184,9 @@ says 'a warm later launch' 0 'node clocks within 0.067 ms\|\|ms ' 'warm ranks-8-
 contradicts 'a lost output' \
 	'launch 2 on 8 nodes: there is no output, but SWEEP is "8 4", RUNS is 3\|' \
 	'rm output/8-2.txt'
-like 'a lost output: its row, its ranks' "$out" ".*\|launch 2 on 8 nodes: there is a file of \
-ranks, but the output is missing\|results.csv: a row of 8 nodes started at [^|]*:07.000042Z, but \
-no output did.*"
+like 'a lost output: its row and its file of ranks' "$out" ".*\|launch 2 on 8 nodes: \
+there is a file of ranks, but the output is missing\|results.csv: no output matches the launch on \
+8 nodes that started at [^|]*:07.000042Z.*"
 contradicts 'a lost row' "launch 1 on 4 nodes: its status is 0, but results.csv has no row that \
 started at 2026-11-21T09:34:27.000042Z" 'sed -i 5d results.csv'
 contradicts 'a lost file of ranks' "launch 1 on 4 nodes: its status is 0, but there is no file of \
@@ -197,9 +199,9 @@ contradicts 'an output that lacks its last character' \
 contradicts 'a cut row' 'launch 3 on 4 nodes: its status is 0, but results.csv has no row that' \
 	'head -c -5 results.csv >x; mv x results.csv'
 contradicts 'a cut file of ranks' "launch 1 on 4 nodes: 7 ranks before a damaged line in its \
-file of ranks, 8 ranks by the settings" 'head -c -5 ranks-4-1.csv >x; mv x ranks-4-1.csv'
+file of ranks, 8 ranks according to the settings" 'head -c -5 ranks-4-1.csv >x; mv x ranks-4-1.csv'
 contradicts 'a rank that is lost' "launch 1 on 4 nodes: 1 ranks before a damaged line in its \
-file of ranks, 8 ranks by the settings" 'sed -i 3d ranks-4-1.csv'
+file of ranks, 8 ranks according to the settings" 'sed -i 3d ranks-4-1.csv'
 contradicts 'two files of ranks in one' \
 	'launch 1 on 4 nodes: 8 ranks before a damaged line in its file of ranks, 8 ranks ' \
 	'sed 1d ranks-4-2.csv >>ranks-4-1.csv'
@@ -215,7 +217,8 @@ contradicts 'files of ranks that are mixed up' "launch 1 on 8 nodes: the latest 
 contradicts 'all of a launch left over from another job' "launch 1 on 8 nodes: it started at 2026-\
 11-20T[^|]*Z, but DATE is 2026-11-21T09:33:54" 'sed -i "s/ 1795253637 / 1795167237 /" output/8-1.txt
 	sed -i "s/11-21T09:33:57/11-20T09:33:57/" results.csv'
-contradicts 'a row left over' 'results.csv: a row of 8 nodes started at 2025' \
+contradicts 'a row left over' \
+	'results.csv: no output matches the launch on 8 nodes that started at 2025' \
 	'sed -i "2{p; s/^2026/2025/}" results.csv'
 contradicts 'an output left over' "launch 4 on 8 nodes: there is an output, but SWEEP is \"8 4\", \
 RUNS is 3" 'cp output/8-3.txt output/8-4.txt'
@@ -225,14 +228,16 @@ contradicts 'a program of another size' "launch 2 on 4 nodes: the executable has
 in its row, 104913536 in build.txt" 'cell 6 26 104913537'
 contradicts 'another program' 'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in' \
 	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
-contradicts 'build.txt lost' 'ziaprobe: SHA-256 [0-9a-f]{64} after the last launch, missing in' \
+contradicts 'a lost build.txt' 'ziaprobe: SHA-256 [0-9a-f]{64} after the last launch, missing in' \
 	'rm build.txt'
-contradicts 'a start twice' 'launch 2 on 4 nodes: it started at [^|]*, and so did launch 1 on 4 ' \
+contradicts 'the same start twice' \
+	'launch 2 on 4 nodes: it started at [^|]*, and so did launch 1 on 4 ' \
 	'cp output/4-1.txt output/4-2.txt'
-contradicts 'a row twice' 'launch 1 on 8 nodes: two rows of results.csv started at 2026-11' \
+contradicts 'the same row twice' \
+	'launch 1 on 8 nodes: results.csv has two rows for its start at 2026-11' \
 	'sed -i 2p results.csv'
 contradicts 'another number of processes' "launch 1 on 8 nodes: 8 nodes x 2 = 16 ranks in its row, \
-8 nodes x 4 = 32 ranks by the settings" 'set_to PPN 4'
+8 nodes x 4 = 32 ranks according to the settings" 'set_to PPN 4'
 contradicts 'another number of nodes' 'launch 2 on 8 nodes: 9 nodes x 2 = 16 ranks in its row, 8 ' \
 	'cell 3 2 9; sed -i "s/ 8 nodes/ 9 nodes/" output/8-2.txt'
 contradicts 'a time changed in its row' "launch 1 on 8 nodes: \"Time test was \
@@ -249,24 +254,26 @@ error: it\|launch 2 on 4 nodes: status 137\|launch 3 on 4 nodes: not launched: t
 	echo "not launched: two failed" >output/4-3.txt'
 like 'failed launches of another size do not count' "$out" \
 	'.*\|PASS\|\|.*PASS        launches: 3 of 3 valid on 8 nodes; 3 of 6 in all\|.*'
-like 'what is not known is -' "$out" ".*\|4 nodes  first( +-){11}\|4 nodes  later( +-){11}\|.*"
+like 'unknown times are shown as -' "$out" \
+	'.*\|4 nodes  first( +-){11}\|4 nodes  later( +-){11}\|.*'
 honest 'a hang' 1 "Problems\|launch 2 on 8 nodes: status 124; no response from: n3 n7\|    \
 ziaprobe: error: timeout of 5 s: rank 2 on n2 has waited\|    ziaprobe: error: [^|]*: rank 4" \
 	"fails 8-2 124 \"ziaprobe: error: timeout of 5 s: rank 2 on n2 has waited\" \
 		\"ziaprobe: error: timeout of 5 s: rank 4\" \"no response from: n3 n7\""
 like 'a hang: the verdict' "$out" '.*\|FAIL: launches\|.*FAIL        launches: 2 of 3 valid on 8.*'
-honest 'causes first, three lines, each once' 1 "launch 1 on 8 nodes: status 1\|    slurmstepd: \
-error: execve\(\): no\|    ziaprobe: error: a\|    ziaprobe: error: b\|\|" \
+honest 'three lines of an output, the cause first, none twice' 1 "launch 1 on 8 nodes: status 1\|\
+    slurmstepd: error: execve\(\): no\|    ziaprobe: error: a\|    ziaprobe: error: b\|\|" \
 	"fails 8-1 1 \"Error 1\" \"ziaprobe: error: a\" \"ziaprobe: error: a\" \
 		\"ziaprobe: error: b\" \
 		\"slurmstepd: error: execve(): no\""
-like 'no valid first launch' "$out" "[^|]*\|8 nodes x 2 = 16 ranks: 602.0 ms, launch 2, no valid \
-first launch \([^|]*\|Later launches: 602.0 ms, the median of 2 \([^|]*\|FAIL: launches.*"
+like 'no valid first launch: line 2' "$out" "[^|]*\|8 nodes x 2 = 16 ranks: 602.0 ms, launch 2, no \
+valid first launch \([^|]*\|Later launches: 602.0 ms, the median of 2 \([^|]*\|FAIL: launches.*"
 lost='fails 8-1 143; fails 8-2 1; fails 8-3 1'
-honest 'a larger size that was lost' 1 'launch 1 on 8 nodes: status 143\|' "$lost"
-like 'a larger size that was lost: the figure' "$out" \
+honest 'no valid launch of the larger size' 1 'launch 1 on 8 nodes: status 143\|' "$lost"
+like 'no valid launch of the larger size: the figure' "$out" \
 	'[^|]*\|4 nodes x 2 = 8 ranks: 401.0 ms, the first [^|]*; no valid launch on 8 nodes\|.*'
-honest 'a size that 99 % does not need' 0 'launch 1 on 8 nodes: status 143\|' \
+honest 'no valid launch of a size that is not needed for 99 %' 0 \
+	'launch 1 on 8 nodes: status 143\|' \
 	"$lost; set_to SYSTEM_NODES 4; set_to NODES_FOUND 4"
 honest 'no valid launch' 1 'Problems\|launch 1 on 8 nodes: status 1\|' \
 	'for launch in 8-1 8-2 8-3 4-1 4-2 4-3; do fails $launch 1; done; rm results.csv'
@@ -291,7 +298,7 @@ honest 'a failure after the result' 1 'Problems\|launch 3 on 8 nodes: status 1\|
 honest 'text before the result' 0 Slow 'sed -i "s/^Time/loaded foo Time/" output/8-1.txt'
 honest 'warnings' 0 'Warnings\|launch 1 on 8 nodes: ziaprobe: warning: w\|\|' \
 	'sed -i "2s/^/ziaprobe: warning: w\n/" output/8-1.txt'
-honest 'no step of a daemon' 0 '8 nodes  first +601.0 +- +210.0 ' \
+honest 'no daemon step' 0 '8 nodes  first +601.0 +- +210.0 ' \
 	'cell 2 9 ""; cell 2 10 210.000; sed -i "s/,10.000,200/,,210/" ranks-8-1.csv'
 rm -rf job
 job job MPI='MPICH 4.0.2' FENCES= HOST='n?' RUNS=1
@@ -301,7 +308,7 @@ honest 'MPICH, hosts with ?, one launch' 0 \
 like 'one launch: there is no line 3' "$out" '[^|]*MPICH[^|]*\|8 nodes x 2 [^|]*\|PASS\|.*'
 rm -rf job
 job job PPN=1 SWEEP='16 8' RUNS=4
-honest 'above a second' 0 '16 nodes  first +1001.0 .*: none' true
+honest 'a time above one second' 0 '16 nodes  first +1001.0 .*: none' true
 
 # Slow nodes
 slow() {	# WHAT PATTERN PROGRAM: after an awk program on the ranks of 16 nodes
@@ -326,7 +333,7 @@ slow 'late in exec, blocked' "$heading\|n4 +0.0 +900.0 +0.0 +- +blocked" \
 	'if ($3 == "n4") { $6 += 900; $16 += 900 }'
 slow 'late in the exchange' "$heading\|n3 with n4 +0.0 +0.0 +0.0 +9[0-9]+.[0-9] +-" \
 	'if ($3 == "n3") $10 += 900'
-slow 'late by less than a tenth' ': none' 'if ($3 == "n3") $7 += 90'
+slow 'late by less than a tenth of the time' ': none' 'if ($3 == "n3") $7 += 90'
 slow 'late in one launch of four' ': none' 'if ($3 == "n3" && FILENAME ~ /-2/) $7 += 900'
 slow 'the worst five first' "$heading\|n16 [^|]*\|n15 [^|]*\|n14 [^|]*\|n13 [^|]*\|n12 [^|]*" \
 	'if ($2 > 10) $4 += 100 * $2'
@@ -339,7 +346,7 @@ rm -rf job
 job job
 refused() {	# WHAT PATTERN COMMAND
 	says "$1" 2 "$2" "$3"
-	is "$1: nothing else is said" "$out" ''
+	is "$1: no summary" "$out" ''
 }
 refused 'no job' 'summarize: error: it: not a Ziatest job: ' 'rm environment.txt'
 refused 'too many launches' 'it: RUNS and SWEEP ask for more than 10000 launches' 'set_to RUNS 6000'
@@ -367,10 +374,10 @@ mkfifo it/results.csv
 packed 'a FIFO' 'it/results.csv is not a regular file' it
 packed 'an absolute path' '/it/[^|]* is not in the directory of the job' -P \
 	--transform='s|^job|/it|' job
-packed 'a path upwards' 'job/../environment.txt is not in [^|]*' -P \
+packed 'a path that contains ..' 'job/../environment.txt is not in [^|]*' -P \
 	--transform='s|job/env|job/../env|' job
 packed 'two jobs' 'it/[^|]* is not in the directory of the job' job it/output
-packed 'a file twice' 'job/results.csv is there twice' --hard-dereference job job/results.csv
+packed 'a file twice' 'job/results.csv is a duplicate' --hard-dereference job job/results.csv
 truncate -s 2G it/core
 packed '2 GB that are not needed' 'more than 1 GiB' it/core job
 head -c 2000 job.tgz >cut.tgz
@@ -397,12 +404,13 @@ verdict\|job.tgz +virtual +2026-11-21T09:33:54Z +Open MPI v4.1.4 +8 of 8 +2 +601
 PASS\|other +hare +2026-11-21T22:26:37Z +MPICH 4.0.2 +4 of 8 +2 +401.0 +402.0 +3 of 3 +FAIL: \
 compute nodes\|\|4 nodes x 2, ms +time .*\|job.tgz +401.0 +10.0 +100.0 +20.0 +181.0 +30.0 +60.0 \
 [^|]*\|other +401.0 +10.0 +100.0 +20.0 +- +- +60.0 +0.0 +8.0 .*\|\
-init and fence are not compared: [^|]*other.*/1"
+init and fence are not compared, [^|]*other.*/1"
 cp -r job copy
 sed -i 's/^SLURM_JOB_ID=.*/SLURM_JOB_ID=8/' copy/environment.txt
 run "$summarize" job copy nowhere
-like 'the same launches twice, and no job' "$out/$err/$status" ".*\|job and copy share a start, \
-2026-11-21T09:33:57.000042Z: they are the same launches\|.*/summarize: error: nowhere: .*/2"
+like 'two jobs that contain the same launch, and a missing job' "$out/$err/$status" ".*\|job \
+and copy contain the same launch, which started at 2026-11-21T09:33:57.000042Z\|.*/summarize: \
+error: nowhere: .*/2"
 
 # Pictures
 texts() {	# FILE: the texts of a picture, which is parsed
@@ -414,7 +422,7 @@ for text in xml.etree.ElementTree.parse(sys.argv[1]).iter('{http://www.w3.org/20
 rm -rf it
 job it SLURM_CLUSTER_NAME='<a&b>' HOST="$(printf %060d 0)" PPN=1 SWEEP='16 8' RUNS=2
 run "$summarize" --pictures pictures it
-is 'pictures: quiet' "$err" ''
+is 'pictures: nothing on stderr' "$err" ''
 like 'scaling.svg' "$(texts pictures/scaling.svg)" "<a&b>, job 7, Open MPI v4.1.4: critical path \
 of each size\|daemon\|spawn\|exec\|init\|fence\|exchange\|clock\|0 ms\|200\|400\|600\|800\|1000\|\
 16 nodes x 1, first launch\|1001.0\|16 nodes x 1, median launch\|1002.0\|8 nodes x 1, first \
@@ -427,12 +435,12 @@ is 'ranks.svg: ten nodes, the median and the fastest' \
 echo mine >mine
 ln -sf ../mine pictures/ranks.svg
 run "$summarize" --pictures pictures it
-is 'a picture does not go through a link' "$(cat mine)" mine
+is 'a picture replaces a link, but not the file behind it' "$(cat mine)" mine
 says 'a picture of a damaged file of ranks' 1 '0 ranks before a damaged line in its file of ranks' \
 	'echo >ranks-8-1.csv' --pictures damaged
-is 'a picture of a damaged file of ranks: it has no bars' \
+is 'a picture of a damaged file of ranks: no bars' \
 	"$(texts damaged/ranks.svg | grep -c 00...00)" 0
-says 'a picture of no valid launch' 1 'no valid launch' \
+says 'pictures without a valid launch' 1 'no valid launch' \
 	'sed -i "s/^status 0/status 1/" output/*' --pictures nothing
-ok 'a picture of no valid launch: there is none' [ ! -e nothing ]
+ok 'pictures without a valid launch: there are none' [ ! -e nothing ]
 finish
