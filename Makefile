@@ -83,9 +83,12 @@ changes.diff: ziatest ziaprobe
 run: all
 	@tests/run
 
+# The longest tests start first.
+long = $(addprefix tests/,job.t path.t faults.t probe.t)
+TESTS = $(long) $(filter-out $(long),$(wildcard tests/*.t))
 check: all
 	@tests/versions
-	prove -j 4 --failures --comments $(or $(TESTS),tests)
+	prove -j 4 --failures --comments $(TESTS)
 
 soak: all
 	tests/soak $(or $(ROUNDS),100) $(SEED)

@@ -27,7 +27,7 @@ for mpi in openmpi mpich; do
 dir=${0%/*}
 RANK=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}
 if [ "${STOP-none}" = "$RANK" ]; then
-	"$dir/alarm" Start.0 Start.1 Start.2 Start.4 Start.5 &
+	"$dir/${ALARM-alarm}" Start.0 Start.1 Start.2 Start.4 Start.5 &
 	kill -STOP $$
 fi
 export RANK MARKS="$PWD" LD_PRELOAD="$dir/shim.so:${LD_PRELOAD-}"
@@ -43,10 +43,20 @@ for mark; do
 done
 pkill -ALRM -x ziaprobe
 END
-	chmod +x "$dir/ziaprobe" "$dir/alarm"
+	cat >"$dir/alarm_and_kill" <<'END'
+#!/bin/sh
+# Like alarm, and kills the last rank that is left
+trap '' TERM
+"${0%/*}/alarm" "$@"
+until [ "$(pgrep -c -x ziaprobe)" -le 1 ]; do
+	sleep 0.05
+done
+pkill -KILL -x ziaprobe
+END
+	chmod +x "$dir/ziaprobe" "$dir"/alarm*
 	srun='srun --nodes 3 --ntasks 6 --ntasks-per-node'
 	case $mpi in
-	openmpi) mpirun='mpirun.openmpi -x STOP -x SHIM --host n1:2,n2:2,n3:2 -npernode' ;;
+	openmpi) mpirun='mpirun.openmpi -x STOP -x ALARM -x SHIM --host n1:2,n2:2,n3:2 -npernode' ;;
 	mpich) mpirun='mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn' ;;
 	esac
 	export srun mpirun
@@ -62,14 +72,19 @@ END
 		"($any|ziaprobe: MPI gave up)" "*$any"
 
 	# A rank that never reaches MPI_Init. One rank per node and state prints a line, so a node
-	# on which one rank is in a fence and the other is not prints two lines. mpirun continues a
-	# stopped process before it ends it.
+	# on which one rank is in a fence and the other is not prints two lines. Open MPI's mpirun
+	# continues a stopped process before it ends it. MPICH's mpiexec waits for it forever.
 	entered="($init|$fence)"
 	if [ $mpi = mpich ]; then
 		entered=$init
 	fi
 	for launcher in srun mpirun; do
-		expect stopped-$launcher "$fails" "STOP=3 ../ziatest -t 99 2 \"\$$launcher\"" \
+		case $mpi-$launcher in
+		mpich-mpirun) alarm=alarm_and_kill ;;
+		*) alarm=alarm ;;
+		esac
+		expect stopped-$launcher "$fails" \
+			"ALARM=$alarm STOP=3 ../ziatest -t 99 2 \"\$$launcher\"" \
 			"$late [01] on n1 $entered" \
 			"?$late 1 on n1 $entered" \
 			"$late 2 on n2 $entered" \

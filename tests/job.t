@@ -455,12 +455,11 @@ domain=.example.org
 is 'no response: node names with dots' "$(names 2 "$on n2 $spent")" \
 	'no response from: n1.example.org'
 
-# A node that never reaches main cannot report the timeout; one that hangs in MPI_Init does. If
-# Slurm's SIGTERM ends the sleep first, the shell kills the process, which would otherwise go on to
-# main.
+# A node that never reaches main cannot report the timeout; one that hangs in MPI_Init does. When
+# the sleep ends, the shell kills the process, which would otherwise go on to main.
 hangs() {	# CASE CALL SWEEP: a random one of the job's first SWEEP nodes hangs in CALL
 	draw_number "$3"
-	SHIM="n$drawn $2 trap : TERM; sleep 600; kill -KILL \$PPID" \
+	SHIM="n$drawn $2 trap : TERM; sleep 20; kill -KILL \$PPID" \
 		job "$1" "$salloc --nodes=4 $four" PPN=2 RUNS=1 TIMEOUT=10 SWEEP="$3" "$injected"
 	line="launch 1 of 1 on $3 nodes: status [1-9][0-9]*; ziaprobe: error: timeout of [^|]*"
 	output=$(tail -n 2 "$1"/ziatest-*/output/*)

@@ -1,4 +1,4 @@
-/* The barest program that measures what ziaprobe does: MPI_Init, the exchange and the gather. It
+/* A minimal program that measures what ziaprobe does: MPI_Init, the exchange and the gather. It
  * has no pad, stamps only the replies and checks nothing. Prints the time in ms.
  *
  *	LAUNCHER bare SEC USEC N
