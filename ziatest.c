@@ -38,7 +38,8 @@ static const char usage[] = "usage: ziatest [-hvV] [-t SECONDS] [--csv FILE] [--
 
 static const char help[] =
 	"\n"
-	"Time an MPI job from this command to its first messages.\n"
+	"Measure the time from this command until all processes of an MPI job have\n"
+	"exchanged their first message.\n"
 	"\n"
 	"  N         number of processes per node, 1 or more\n"
 	"  launcher  command that starts the job. N is appended to it, so it must end in\n"
@@ -48,7 +49,7 @@ static const char help[] =
 	"  -v, --verbose          also print where the time went\n"
 	"  --csv FILE             append the result to FILE as one row; a new FILE\n"
 	"                         gets a header\n"
-	"  --ranks FILE           write one row for each rank to FILE\n"
+	"  --ranks FILE           write one row for each rank to FILE, replacing it\n"
 	"  -t, --timeout SECONDS  end all ranks SECONDS after the start, and print what\n"
 	"                         they were doing\n"
 	"  -h, --help             print this help and exit\n"
@@ -60,7 +61,7 @@ static const char help[] =
 	"  ziatest 4 \"mpirun --map-by ppr:{}:node\"\n"
 	"\n"
 	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest.\n"
-	"Exit status: the launcher's own; 1 if there is nothing to launch, 2 for a usage\n"
+	"Exit status: the launcher's own; 1 if ziaprobe is missing, 2 for a usage\n"
 	"error, 124 if the timeout expired, 126 or 127 if the launcher cannot be run.\n";
 
 /* Plain words contain no special characters. A shell splits them at blanks and does nothing else to
