@@ -1,14 +1,13 @@
 #!/bin/sh
-# The critical path: a random rank or node is delayed at a known place. This delay must be the
-# largest step of the path, must be the outlier, and must not appear in any other cell of --ranks.
-# The outlier line shows what the process mostly did during the delay. In every run, the figures of
-# -v, --csv and --ranks must agree to the microsecond.
+# The critical path: a random rank or node is delayed once at each of several known places. The
+# number of nodes, the clocks, and what the process does during the delay are drawn at random. The
+# delay must be the largest step of the path, must be the outlier, and must not appear in any other
+# cell of --ranks. The outlier line shows what the process mostly did during the delay. In every
+# run, the figures of -v, --csv and --ranks must agree to the microsecond.
 #
 #	SEED=7 prove -v tests/path.t	the choices of the run that printed this seed
-#	ROUNDS=50 prove -v tests/path.t	instead, 50 random launches with each MPI: the place, the
-#					number of nodes, the clocks, and what the process does
-#					during the delay
-#	ROUNDS=50 PLACES='exec init'	the same, only at these places
+#	ROUNDS=50 prove -v tests/path.t	instead, 50 launches at random places with each MPI
+#	PLACES='exec init'		only at these places
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 needs_faketime
@@ -16,19 +15,10 @@ nodes=4
 cpp -include slurm/spank.h /dev/null >/dev/null 2>&1 ||
 	skip_all 'no slurm/spank.h; tests/setup installs it'
 
-# draw COUNT: sets $drawn to a random number from 0 to COUNT - 1; the same SEED gives the same
-seed=${SEED:-$(date +%s)}
-draws=0
-diag "SEED=$seed"
-draw() {
-	draws=$((draws + 1))
-	drawn=$(($(echo "$seed $draws" | cksum | cut -d ' ' -f 1) % $1))
-}
-
 # pick WORD...: leaves one of them in $picked
 pick() {
-	draw $#
-	shift "$drawn"
+	draw_number $#
+	shift $((drawn - 1))
 	picked=$1
 }
 
@@ -98,8 +88,8 @@ delay() {
 	if ! has_schedstat; then
 		kind=none
 	fi
-	draw $((2 * blocks))
-	rank=$drawn
+	draw_number $((2 * blocks))
+	rank=$((drawn - 1))
 	case $place in
 	answer)	# an odd block answers; block 0 does, too, if the number of blocks is odd
 		until [ $((rank / 2 % 2)) -eq 1 ] || [ "$((rank / 2)) $((blocks % 2))" = '0 1' ]; do
@@ -216,11 +206,12 @@ delay() {
 	clock,*) ahead=$node=900 ;;
 	*,0) ahead= ;;
 	*)
-		draw "$blocks"
-		ahead=n$((drawn + 1))=$3 ;;
+		draw_number "$blocks"
+		ahead=n$drawn=$3 ;;
 	esac
 
-	late=${round:+$round-}$place-$blocks-$3${4:+-$4}
+	round=$((round + 1))
+	late=$round-$place-$blocks-$3${4:+-$4}
 	set -- "$result"
 	if [ "$blocks" -eq 1 ]; then
 		set -- "$@" "$one_node"
@@ -237,6 +228,31 @@ delay() {
 		names=${names% "$late"}
 		alone="$alone $late"
 	fi
+}
+
+# draw_delay PLACE: adds a case with a delay at PLACE, for which everything else is drawn at random
+draw_delay() {
+	case $1 in
+	local)
+		picked=1 ;;
+	tree)
+		picked=4 ;;
+	send|answer|clock)
+		pick 2 3 4 ;;
+	*)
+		pick 1 2 3 4 ;;
+	esac
+	blocks=$picked
+	# The clock of a node is ahead by less and by more than the bounds.
+	pick 0 0 0.0003 0.003 0.25
+	ahead=$picked
+	case $1 in
+	exec|init|later)
+		pick sleep spin crowd
+		delay "$1" "$blocks" "$ahead" "$picked" ;;
+	*)
+		delay "$1" "$blocks" "$ahead" ;;
+	esac
 }
 
 # largest CASE: the path's largest row, without its times unless it is shorter than the sleep in it
@@ -394,60 +410,17 @@ for mpi in openmpi mpich; do
 		# shellcheck disable=SC2086 # words
 		places=$(printf '%s\n' $places | grep -xF "$(printf '%s\n' $PLACES)") || continue
 	fi
-	lates='' alone=''
+	lates='' alone='' round=0
 	if [ -n "${ROUNDS-}" ]; then
-		for round in $(seq "$ROUNDS"); do
+		while [ "$round" -lt "$ROUNDS" ]; do
 			# shellcheck disable=SC2086 # words
 			pick $places
-			place=$picked
-			case $place in
-			local)
-				picked=1 ;;
-			tree)
-				picked=4 ;;
-			send|answer|clock)
-				pick 2 3 4 ;;
-			*)
-				pick 1 2 3 4 ;;
-			esac
-			blocks=$picked
-			pick 0 0 0.0003 0.003 0.25
-			ahead=$picked
-			case $place in
-			exec|init|later)
-				pick sleep spin crowd
-				delay "$place" "$blocks" "$ahead" "$picked" ;;
-			*)
-				delay "$place" "$blocks" "$ahead" ;;
-			esac
+			draw_delay "$picked"
 		done
 	else
 		for place in plain $places; do
-			case $place in
-			local)
-				delay local 1 0 ;;
-			exec|init|later)
-				delay "$place" 4 0
-				delay "$place" 4 0 spin
-				delay "$place" 4 0 crowd ;;
-			*)
-				delay "$place" 4 0 ;;
-			esac
+			draw_delay "$place"
 		done
-		for place in daemon exec send answer; do
-			delay "$place" 3 0
-		done
-		delay exec 1 0
-		delay send 4 0.25
-		if [ $mpi = openmpi ]; then
-			delay init 1 0
-			delay leave 1 0
-			delay leave 3 0
-			# Clocks that are ahead by less and by more than the bounds
-			delay init 4 0.0003
-			delay init 4 0.003
-			delay leave 4 0.25
-		fi
 	fi
 	run_cases 3
 	if [ -n "$alone" ]; then
