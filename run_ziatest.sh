@@ -23,11 +23,11 @@
 # - A launch takes at most TIMEOUT + 40 seconds. Its step then has a minute to end. If it does not
 #   end, there are no more launches.
 # - squeue is called before and after each launch, and once a second until the step has ended.
-# - The job outlives the failure of a node, unless it is the first one, and goes on without it.
+# - The job survives the failure of any node but its first, and goes on without it.
 
-# ---- Edit from here to the next line of dashes; arguments NAME=VALUE win ----
+# ---- Edit from here to the next line of dashes; NAME=VALUE arguments take precedence ----
 
-# . /etc/profile.d/modules.sh	# if sh does not know the command module
+# . /etc/profile.d/modules.sh	# if sh has no module command
 # module load ...	# what ziaprobe was built with
 
 RUNS=${RUNS:-4}	# launches of each size
@@ -155,7 +155,7 @@ skip() {	# SIZE RUN REASON
 }
 
 if [ ! -f job/prepare.sh ]; then
-	die "there is no Ziatest in $PWD; submit the job in the directory in which you ran make"
+	die "cannot find Ziatest in $PWD; submit the job from the directory in which you ran make"
 fi
 . job/prepare.sh
 printf '%s\n\n%s\n' "$resolved" "$facts" >"$result/environment.txt" ||
@@ -175,7 +175,7 @@ for size in $SWEEP; do
 			lost=$(echo "$all_nodes" | grep -vxF "$nodes_left" | paste -s -d ' ' -)
 			skip "$size" "$run" "the job has lost $lost"
 		elif [ "$failures_in_a_row" -ge 2 ]; then
-			skip "$size" "$run" 'two launches of this size in a row failed'
+			skip "$size" "$run" 'two launches of this size failed in a row'
 		else
 			launch "$size" "$run"
 			failures_in_a_row=$((status ? failures_in_a_row + 1 : 0))

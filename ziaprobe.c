@@ -267,8 +267,8 @@ static int print_result(struct run *run)
 }
 
 /* Returns 0 if this world can be measured. Otherwise reports why not, once per job, and returns the
- * exit status. MPI and the launcher may not match, the arguments may be invalid (WRONG is the
- * message from parse()), or the number of processes may not be a multiple of N. */
+ * exit status. Reasons: MPI and the launcher do not match, the arguments are invalid (WRONG is
+ * the message from parse()), or the number of processes is not a multiple of N. */
 static int refuse(const char *wrong, int divisible)
 {
 	int rank, started = world.size == 1 ? launched_size("/proc/self/environ", &rank) : 0;

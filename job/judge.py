@@ -30,7 +30,7 @@ def contradictions(job):
         if launch.last_line and launch not in asked:
             yield '%s: there is an output, but %s' % (launch.name, plan)
         if launch.ranks and not launch.was_made:
-            yield '%s: there is a file of ranks, but the output is %s' % (
+            yield '%s: there is a ranks file, but the output is %s' % (
                 launch.name, '"%s"' % launch.not_launched if launch.last_line else 'missing')
         cut = launch.was_made and launch.status is None
         if cut and not (job.incomplete and launch in job.asked[last:]):
@@ -43,7 +43,7 @@ def contradictions(job):
             starts[launch.started] = launch
             if launch in asked:
                 if launch.started < earliest:
-                    yield '%s: it started at %s, but %s is %s' % (
+                    yield '%s: it started at %s, before %s, %s' % (
                         launch.name, launch.started, of, earliest)
                 earliest, of = launch.started, 'the start of ' + launch.name
         if launch.succeeded:
@@ -69,10 +69,10 @@ def disagreements(job, launch):
     """Yields the contradictions between the files of a launch that succeeded."""
     row, ranks = launch.row, launch.ranks
     if not row:
-        yield '%s: its status is 0, but results.csv has no row that started at %s' % (
+        yield '%s: its status is 0, but results.csv has no row for its start at %s' % (
             launch.name, launch.started or '-')
     if not ranks:
-        yield '%s: its status is 0, but there is no file of ranks' % launch.name
+        yield '%s: its status is 0, but there is no ranks file' % launch.name
     if not row or not ranks:
         return
     of_row = SHAPE % (row['nodes'], row['ppn'], row['ranks'])
@@ -85,10 +85,10 @@ def disagreements(job, launch):
              'Time test was completed in %s, %s ms, %s' % (time, row['time'], of_row)),
             ('%s in its row, %s according to the settings', of_row,
              SHAPE % (launch.nodes, job.ppn, expected)),
-            ('%s in its file of ranks, %s according to the settings',
+            ('%s in its ranks file, %s according to the settings',
              '%d ranks%s' % (ranks.count, '' if ranks.whole else ' before a damaged line'),
              '%d ranks' % expected),
-            ('the latest rank completed at %s ms in its file of ranks, %s in its row',
+            ('the last rank completed at %s ms in its ranks file, %s in its row',
              ranks.completed and '%.3f' % ranks.completed, row['time']),
             ('the executable has %s bytes in its row, %s in build.txt', row['executable_bytes'],
              job.build.get('size ziaprobe'))):

@@ -22,7 +22,8 @@ set_one() {	# NAME=VALUE: sets NAME, with a single blank for each run of white s
 	*) die "unknown argument '$1'; use --check, or NAME=VALUE with one of $settings" ;;
 	esac
 	if ! printf '%s\n' "$value" | grep -qxE "$allowed"; then
-		die "$name='$value' is not valid; use a whole number from 1 to 999999"
+		die "$name='$value' is not valid; use a whole number from 1 to 999999, or \
+several for SWEEP"
 	fi
 	eval "$name=\$value"
 }
@@ -57,12 +58,12 @@ elif [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f chang
 fi
 for program in ziatest ziaprobe; do
 	if ! grep -qx "size: $(stat -Lc %s $program) $program" build.txt; then
-		die "the size of $program is not the one in build.txt; run make again"
+		die "the size of $program does not match build.txt; run make again"
 	fi
 done
 result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-$SLURM_JOB_ID
 if [ -e "$result" ]; then
-	die "$PWD/$result already exists; move it away"
+	die "$PWD/$result already exists; move it out of the way"
 elif [ ! -w . ]; then
 	die "cannot write to $PWD; make the directory writable"
 elif [ -z "$check" ]; then
@@ -117,7 +118,8 @@ if [ -n "$check" ]; then
 	echo "$launches launches and the archive take up to $most s;" \
 		"time left: ${left:-no known limit}${left:+ s}"
 	if [ -n "$left" ] && [ "$most" -gt "$left" ]; then
-		echo 'run_ziatest.sh: warning: that may be too long; use a longer --time' >&2
+		echo 'run_ziatest.sh: warning: the launches may not fit in the time left;' \
+			'use a longer --time' >&2
 	fi
 	exit 0
 fi

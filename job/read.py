@@ -1,6 +1,6 @@
 """read - the files of a Ziatest job, in its archive or its directory
 
-Each file is read once, line by line. Of outputs and files of ranks, only what the summary needs
+Each file is read once, line by line. Of outputs and ranks files, only what the summary needs
 is kept. Times are in ms, as in the files. None is an unknown value.
 """
 import datetime
@@ -15,7 +15,7 @@ import zlib
 LARGEST_JOB = 1 << 30  # bytes of all files
 MOST_FILES = 20000
 MOST_LAUNCHES = 10000
-MOST_LINES = 3000000  # of an output or a file of ranks
+MOST_LINES = 3000000  # of an output or a ranks file
 MOST_ROWS = 100000  # of any other file
 LONGEST_LINE = 100000  # the rest is dropped
 
@@ -47,7 +47,7 @@ class Unreadable(Exception):
     """Why there is no summary"""
 
 
-# All that Python's own modules raise on hostile files
+# Everything that Python's own modules may raise on hostile files
 UNREADABLE = (Unreadable, OSError, EOFError, zlib.error, tarfile.TarError, ValueError,
               OverflowError, RecursionError, MemoryError)
 
@@ -118,10 +118,10 @@ def job_files(path):
 
 
 def lines(file, most):
-    """Yields the lines of a file. Only the last, if the file was cut there, has no newline."""
+    """Yields the lines of a file. Only the last line of a truncated file lacks a newline."""
     for count, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b'')):
         if count == most:
-            raise Unreadable('a file of more than %d lines' % most)
+            raise Unreadable('a file has more than %d lines' % most)
         end = line
         while end and not end.endswith(b'\n'):
             end = file.readline(LONGEST_LINE)
@@ -169,7 +169,7 @@ def number(text):
 
 
 class Ranks:
-    """A file of ranks"""
+    """A ranks file"""
 
     def __init__(self, file_lines):
         self.nodes = {}  # by number
@@ -209,7 +209,7 @@ class Ranks:
 
 
 class Launch:
-    """One launch: its output, its row of results.csv, its file of ranks"""
+    """One launch: its output, its row of results.csv, its ranks file"""
 
     def __init__(self, nodes, run):
         self.nodes, self.run = nodes, run

@@ -154,7 +154,7 @@ static int check_time(const struct run *run)
 	if (run->time >= 0)
 		return 1;
 	report("error",
-	       "the time is negative (%.6f s), because by its own clock rank %d on %s received "
+	       "the time is negative (%.6f s), because by its own clock, rank %d on %s received "
 	       "its reply before the start; synchronise the clocks and run again",
 	       (double)run->time / 1e6, run->slowest, host);
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * run.c - the basics: clocks, numbers, messages and memory; calls nothing in the other files
  *
- * On the clock: now(), read_boot_time() and to_number().
+ * On the clock: now(), read_clock(), read_boot_time() and to_number().
  */
 #include "run.h"
 

@@ -99,7 +99,7 @@ struct run {
 	int median_block; /* whose clock is the median */
 	int worst_block; /* whose clock is furthest from it */
 	struct clock worst; /* its offset from the median */
-	int doubtful_block; /* the same, among clocks that are off by more than their bound */
+	int doubtful_block; /* whose clock is the worst of those off by more than their bound */
 	struct clock doubtful; /* its offset from the median; 0 if there is none */
 	/* From draw_timelines() */
 	int fences; /* the number of fences that count */

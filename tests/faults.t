@@ -222,7 +222,7 @@ END
 		like "$mpi, late-init: the line of the late rank comes first" \
 			"$(grep -m 1 '^ziaprobe' "$dir/late-init/out")" "$late 3 .*"
 	fi
-	is "$mpi, full: neither a row nor a file of ranks" \
+	is "$mpi, full: neither a row nor a ranks file" \
 		"$(cd "$dir/full" && echo csv* ranks*)" 'csv* ranks*'
 done
 finish

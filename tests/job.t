@@ -76,7 +76,7 @@ if [ "$BOX" = daemons ]; then
 		fi
 	END
 	SHIM="n3 Finalize sh $PWD/stop slurmd-n3" job slurmd "$salloc --nodes=3" \
-		NICS=1 RUNS=3 TIMEOUT=5 SWEEP='3 2' "$injected"
+		NICS=1 RUNS=3 TIMEOUT=15 SWEEP='3 2' "$injected"
 	# The clients of slurmctld then wait longer for an answer.
 	sed -i 's/^MessageTimeout=.*/MessageTimeout=100/' "$SLURM_CONF"
 	begin=$(date +%s)
@@ -110,7 +110,7 @@ touch newest
 export as_user=
 stops_here 'outside a job' 'this is not a Slurm job; .*' NICS=1
 stops_here 'a check outside a job' 'this is not a Slurm job; .*' --check
-use='use a whole number from 1 to 999999'
+use='use a whole number from 1 to 999999, or several for SWEEP'
 stops_here 'not a number' "SWEEP='2 3a' is not valid; $use" SWEEP='2 3a'
 stops_here 'zero' "PPN='0' is not valid; $use" PPN=0
 stops_here 'a number that is too large' "NICS='1000000' is not valid; $use" NICS=1000000
@@ -123,7 +123,8 @@ stops_here 'an unknown name' "unknown argument 'CHECK=1'; use --check, or .* COR
 stops_here 'an unknown option' "unknown argument '--chek'; .*" NICS=1 --chek
 export SLURM_JOB_ID=77
 mkdir here/ziatest-unknown-77
-stops_here 'the directory already exists' '/.*/ziatest-unknown-77 already exists; move it away'
+stops_here 'the directory already exists' \
+	'/.*/ziatest-unknown-77 already exists; move it out of the way'
 rmdir here/ziatest-unknown-77
 as_user='setpriv --reuid=65534 --regid=65534 --clear-groups'
 stops_here 'a directory that is not writable' \
@@ -132,11 +133,12 @@ as_user=
 strip here/ziaprobe
 touch newest
 stops_here 'a program that is not the one in build.txt' \
-	'the size of ziaprobe is not the one in build.txt; run make again'
+	'the size of ziaprobe does not match build.txt; run make again'
 rm here/build.txt
 stops_here 'no build' 'there is no build in /.*/here; run make there'
 rm here/job/prepare.sh
-stops_here 'another directory' 'there is no Ziatest in /.*/here; submit the job in the directory .*'
+stops_here 'another directory' \
+	'cannot find Ziatest in /.*/here; submit the job from the directory .*'
 unset SLURM_JOB_ID
 
 # stops CASE COMMAND ERROR ARGUMENT...: the job stops before its first launch, with ERROR; --check
@@ -202,7 +204,7 @@ job block "RUNS=9 TIMEOUT=77 PPN=8 ALLOWED=yes $calls $salloc --nodes=1 --time=1
 like 'a check: the block, the environment, arguments; too many cores, too little time' \
 	"$log/$status" "run_ziatest.sh: warning: PPN 2 x CORES_PER_RANK 9 is more than [^|]*\|\
 RUNS=7\|.*\|PPN=2\|.*\|TIMEOUT=77\|.*take up to 1539 s; time left: [0-9]+ s\|\
-run_ziatest.sh: warning: that may be too long; [^|]*/0"
+run_ziatest.sh: warning: the launches may not fit [^|]*/0"
 like 'a check starts nothing but the inventory' "$(grep -v version block/calls)" \
 	'srun --job-name=ziatest-[^|]* --nodes=1 [^|]* --node'
 
@@ -243,14 +245,14 @@ The programs, after the last launch:\|[0-9a-f]{64}  ziatest\|[0-9a-f]{64}  ziapr
 job twice "VERDICT=0 $salloc --nodes=2" RUNS=4 NICS=1 SWEEP='2 1' SRUN_OPTIONS=--no-such-option
 failures='1 status 255
 X-2 status 255
-X-3 not launched: two launches of this size in a row failed
-X-4 not launched: two launches of this size in a row failed'
-is 'two failures in a row end a size' "$ends" \
+X-3 not launched: two launches of this size failed in a row
+X-4 not launched: two launches of this size failed in a row'
+is 'two failures in a row: no more launches of that size' "$ends" \
 	"1-$(echo "$failures" | sed 's/X/1/')
 2-$(echo "$failures" | sed 's/X/2/')"
 is 'a PASS in spite of failures' "$left $status" "$good"
 like 'two failures in a row: the log' "$log" ".*\|launch 2 of 4 on 2 nodes: status 255; Try [^|]*\|\
-launch 3 of 4 on 2 nodes: not launched: two launches of this size in a row failed\|.*"
+launch 3 of 4 on 2 nodes: not launched: two launches of this size failed in a row\|.*"
 job mpi "VERDICT=1 $salloc --nodes=2" RUNS=1 NICS=1 SRUN_OPTIONS=--mpi=none
 is 'the wrong --mpi, a FAIL' "$left $status" "$failed"
 like 'the wrong --mpi: the log' "$log" \
@@ -336,10 +338,10 @@ like 'the time runs short' "$ends" \
 SHIM='0 Finalize scontrol update nodename=n4 state=down reason=test' job lost \
 	"$sbatch --nodes=4 $four" NICS=1 RUNS=2 SWEEP='4 3' "$injected"
 scontrol update nodename=n4 state=resume 2>/dev/null	# in case it has not resumed by itself
-like 'a node is set down: smaller sizes are launched on the others' "$ends" "3-1 status 0\|\
+like 'a node is marked down: smaller sizes are launched on the others' "$ends" "3-1 status 0\|\
 3-2 status 0\|4-1 status [0-9]*\|4-2 not launched: the job has lost n4"
-like 'a node is set down: the log' "$log" ".*\|launch 2 of 2 on 4 nodes: not launched: the job has \
-lost n4\|$launched\|$launched\|.*"
+like 'a node is marked down: the log' "$log" ".*\|launch 2 of 2 on 4 nodes: not launched: the job \
+has lost n4\|$launched\|$launched\|.*"
 
 # A full disk: before the first launch, during it, and after the last one
 mkdir full
@@ -459,8 +461,8 @@ is 'no response: node names with dots' "$(names 2 "$on n2 $spent")" \
 # the sleep ends, the shell kills the process, which would otherwise go on to main.
 hangs() {	# CASE CALL SWEEP: a random one of the job's first SWEEP nodes hangs in CALL
 	draw_number "$3"
-	SHIM="n$drawn $2 trap : TERM; sleep 20; kill -KILL \$PPID" \
-		job "$1" "$salloc --nodes=4 $four" PPN=2 RUNS=1 TIMEOUT=10 SWEEP="$3" "$injected"
+	SHIM="n$drawn $2 trap : TERM; sleep 30; kill -KILL \$PPID" \
+		job "$1" "$salloc --nodes=4 $four" PPN=2 RUNS=1 TIMEOUT=15 SWEEP="$3" "$injected"
 	line="launch 1 of 1 on $3 nodes: status [1-9][0-9]*; ziaprobe: error: timeout of [^|]*"
 	output=$(tail -n 2 "$1"/ziatest-*/output/*)
 }

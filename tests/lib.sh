@@ -218,8 +218,8 @@ pmi() {
 }
 
 sanitize='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
-# A search for leaks takes longer than all else that a rank does, so only reports.t has it done. MPI
-# libraries leak: leaks are reported but do not change the status.
+# Searching for leaks takes longer than everything else that a rank does, so only reports.t does it.
+# MPI libraries leak: leaks are reported but do not change the status.
 export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LSAN_OPTIONS=exitcode=0
 
 # quick_build MPI: builds ziatest, and a ziaprobe with only 4 KiB of padding, in $dir, which is

@@ -72,7 +72,7 @@ of_exchange() {
 	cells="exchange $1"
 }
 
-# of_all STEP OTHER: in STEP of all ranks; the outlier may be one of the other steps, as OTHER
+# of_all STEP OTHER: in STEP of all ranks; the outlier may be another step, including OTHER
 of_all() {
 	row="$1 .*"
 	outlier="none|(daemon|spawn|exec|$2|exchange) of rank .*"
@@ -243,7 +243,7 @@ draw_delay() {
 		pick 1 2 3 4 ;;
 	esac
 	blocks=$picked
-	# The clock of a node is ahead by less and by more than the bounds.
+	# The clock of a node may be ahead, by less or by more than the bounds.
 	pick 0 0 0.0003 0.003 0.25
 	ahead=$picked
 	case $1 in
@@ -309,8 +309,8 @@ judge() {
 }
 
 cat >"$tmp/spank.c" <<'END'
-/* On a node for which there is a file spawn-NODE in the directory that is its argument, slurmstepd
- * sleeps for the seconds in it before it creates the processes of a step. */
+/* If the directory given as the argument has a file spawn-NODE for this node, slurmstepd sleeps for
+ * the number of seconds in that file before it creates the processes of a step. */
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <unistd.h>

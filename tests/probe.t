@@ -198,7 +198,7 @@ for mpi in openmpi mpich; do
 		"$error cannot write 'no/where': No such file or directory$remedy"
 	run_cases 2
 
-	is "$mpi, packed: neither a row nor a file of ranks" "$(cd "$dir/packed" && ls)" \
+	is "$mpi, packed: neither a row nor a ranks file" "$(cd "$dir/packed" && ls)" \
 		"$(cd "$dir/wide" && ls)"
 	is "$mpi, csv: a header and two rows" "$(rows_after_header "$dir/csv/csv")" 2
 	is "$mpi, csv-empty: a header and a row" "$(rows_after_header "$dir/csv-empty/csv")" 1

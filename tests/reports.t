@@ -176,7 +176,7 @@ for mpi in openmpi mpich; do
 			../ziatest -v $files '$srun {} ../read_cold'" "$result"
 	done
 
-	# Files that cannot be written: the result stays. The header of the second one is longer.
+	# Files that cannot be written: the result stays. In the second case, the header is longer.
 	expect nowhere "$fails" "../ziatest --csv no/where --ranks /dev/full 2 '$srun'" "$result" \
 		"$cannot 'no/where': No such file or directory; choose a file .*" \
 		"$cannot '/dev/full': No space left on device; choose a file .*"

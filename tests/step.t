@@ -114,8 +114,8 @@ END
 		stepped "percents$sign" "n$drawn" "n$drawn" $((2 * drawn - 2)) "$sign$amount" \
 			"export AGO='100 seconds ago'; $probe"
 	done
-	# A step before main, which the comparison of the clocks reveals, does not matter either,
-	# and neither does a reading that takes long.
+	# Nor does a step before main matter, which the comparison of the clocks reveals, or a
+	# reading that takes a long time.
 	draw_number 4
 	expect before 0 "STEP='n$drawn Exec 5' $srun" \
 		"$result" "ziaprobe: warning: the clock of n$drawn is [0-9.]+ ms ahead of .*"
@@ -148,7 +148,7 @@ END
 			diag "$seconds s" "$(cat "$dir/$name/readings.$rank" "$dir/$name/out")"
 	done
 	for name in $refused; do
-		is "$mpi, $name: neither a row nor a file of ranks" \
+		is "$mpi, $name: neither a row nor a ranks file" \
 			"$(cd "$dir/$name" && echo csv* ranks*)" 'csv* ranks*'
 		is "$mpi, $name: no report" \
 			"$(grep -E '^(critical path|outlier|ms  |fences|MPI)' "$dir/$name/out")" ''

@@ -128,9 +128,9 @@ says 'a small executable' 1 'FAIL        executable: 45680 bytes \(at least 1048
 	'sed -i "s/104913536/45680/" output/* results.csv build.txt'
 says 'a launch from outside the job' 0 "UNVERIFIED  clocks: not started on a node of the job; node \
 clocks within 0.067 ms\|" 'cell 3 6 ""'
-says 'clocks that are apart' 0 "UNVERIFIED  clocks: started on a node of the job; node clocks \
+says 'clocks that disagree' 0 "UNVERIFIED  clocks: started on a node of the job; node clocks \
 within 6.030 ms\|" 'cell 2 22 -6.030'
-says 'clocks that are apart by less than 1 % of the time' 0 \
+says 'clocks that disagree by less than 1 % of the time' 0 \
 	'PASS        clocks: [^|]* node clocks within 6.000 ms\|' 'cell 2 22 6.000'
 says 'unknown clock offsets' 0 'UNVERIFIED  clocks: [^|]* node clocks within - ms\|' \
 	'cell 4 22 ""'
@@ -184,45 +184,48 @@ says 'a warm later launch' 0 'node clocks within 0.067 ms\|\|ms ' 'warm ranks-8-
 contradicts 'a lost output' \
 	'launch 2 on 8 nodes: there is no output, but SWEEP is "8 4", RUNS is 3\|' \
 	'rm output/8-2.txt'
-like 'a lost output: its row and its file of ranks' "$out" ".*\|launch 2 on 8 nodes: \
-there is a file of ranks, but the output is missing\|results.csv: no output matches the launch on \
+like 'a lost output: its row and its ranks file' "$out" ".*\|launch 2 on 8 nodes: \
+there is a ranks file, but the output is missing\|results.csv: no output matches the launch on \
 8 nodes that started at [^|]*:07.000042Z.*"
-contradicts 'a lost row' "launch 1 on 4 nodes: its status is 0, but results.csv has no row that \
-started at 2026-11-21T09:34:27.000042Z" 'sed -i 5d results.csv'
-contradicts 'a lost file of ranks' "launch 1 on 4 nodes: its status is 0, but there is no file of \
-ranks" 'rm ranks-4-1.csv'
-contradicts 'a cut output' 'launch 3 on 8 nodes: its output ends in "[^|]*", not in "status S"' \
+contradicts 'a lost row' "launch 1 on 4 nodes: its status is 0, but results.csv has no row for \
+its start at 2026-11-21T09:34:27.000042Z" 'sed -i 5d results.csv'
+contradicts 'a lost ranks file' "launch 1 on 4 nodes: its status is 0, but there is no \
+ranks file" 'rm ranks-4-1.csv'
+contradicts 'a truncated output' \
+	'launch 3 on 8 nodes: its output ends in "[^|]*", not in "status S"' \
 	'head -c 165 output/8-3.txt >x; mv x output/8-3.txt'
 contradicts 'an output that lacks its last character' \
 	'launch 3 on 8 nodes: its output ends in "st' \
 	'head -c -1 output/8-3.txt >x; mv x output/8-3.txt'
-contradicts 'a cut row' 'launch 3 on 4 nodes: its status is 0, but results.csv has no row that' \
+contradicts 'a truncated row' \
+	'launch 3 on 4 nodes: its status is 0, but results.csv has no row for' \
 	'head -c -5 results.csv >x; mv x results.csv'
-contradicts 'a cut file of ranks' "launch 1 on 4 nodes: 7 ranks before a damaged line in its \
-file of ranks, 8 ranks according to the settings" 'head -c -5 ranks-4-1.csv >x; mv x ranks-4-1.csv'
+contradicts 'a truncated ranks file' "launch 1 on 4 nodes: 7 ranks before a damaged line in its \
+ranks file, 8 ranks according to the settings" 'head -c -5 ranks-4-1.csv >x; mv x ranks-4-1.csv'
 contradicts 'a rank that is lost' "launch 1 on 4 nodes: 1 ranks before a damaged line in its \
-file of ranks, 8 ranks according to the settings" 'sed -i 3d ranks-4-1.csv'
-contradicts 'two files of ranks in one' \
-	'launch 1 on 4 nodes: 8 ranks before a damaged line in its file of ranks, 8 ranks ' \
+ranks file, 8 ranks according to the settings" 'sed -i 3d ranks-4-1.csv'
+contradicts 'two ranks files in one' \
+	'launch 1 on 4 nodes: 8 ranks before a damaged line in its ranks file, 8 ranks ' \
 	'sed 1d ranks-4-2.csv >>ranks-4-1.csv'
 swap() {	# FILE FILE
 	mv "$1" x
 	mv "$2" "$1"
 	mv x "$2"
 }
-contradicts 'outputs that are mixed up' "launch 2 on 8 nodes: it started at [^|]*:57.000042Z, but \
-the start of launch 1 on 8 nodes is [^|]*:07.000042Z" 'swap output/8-1.txt output/8-2.txt'
-contradicts 'files of ranks that are mixed up' "launch 1 on 8 nodes: the latest rank completed at \
-602.000 ms in its file of ranks, 601.000 in its row" 'swap ranks-8-1.csv ranks-8-2.csv'
+contradicts 'outputs that are mixed up' "launch 2 on 8 nodes: it started at [^|]*:57.000042Z, \
+before the start of launch 1 on 8 nodes, [^|]*:07.000042Z" 'swap output/8-1.txt output/8-2.txt'
+contradicts 'ranks files that are mixed up' "launch 1 on 8 nodes: the last rank completed at \
+602.000 ms in its ranks file, 601.000 in its row" 'swap ranks-8-1.csv ranks-8-2.csv'
 contradicts 'all of a launch left over from another job' "launch 1 on 8 nodes: it started at 2026-\
-11-20T[^|]*Z, but DATE is 2026-11-21T09:33:54" 'sed -i "s/ 1795253637 / 1795167237 /" output/8-1.txt
+11-20T[^|]*Z, before DATE, 2026-11-21T09:33:54" \
+	'sed -i "s/ 1795253637 / 1795167237 /" output/8-1.txt
 	sed -i "s/11-21T09:33:57/11-20T09:33:57/" results.csv'
 contradicts 'a row left over' \
 	'results.csv: no output matches the launch on 8 nodes that started at 2025' \
 	'sed -i "2{p; s/^2026/2025/}" results.csv'
 contradicts 'an output left over' "launch 4 on 8 nodes: there is an output, but SWEEP is \"8 4\", \
 RUNS is 3" 'cp output/8-3.txt output/8-4.txt'
-contradicts 'a file of ranks left over' "launch 1 on 5 nodes: there is a file of ranks, but \
+contradicts 'a ranks file left over' "launch 1 on 5 nodes: there is a ranks file, but \
 the output is missing" 'cp ranks-4-3.csv ranks-5-1.csv'
 contradicts 'a program of another size' "launch 2 on 4 nodes: the executable has 104913537 bytes \
 in its row, 104913536 in build.txt" 'cell 6 26 104913537'
@@ -243,8 +246,8 @@ contradicts 'another number of nodes' 'launch 2 on 8 nodes: 9 nodes x 2 = 16 ran
 contradicts 'a time changed in its row' "launch 1 on 8 nodes: \"Time test was \
 completed in   601.00 millisecs, 601.000 ms, [^|]*\" in its output, \"Time [^|]* 501.000 " \
 	'cell 2 5 501.000'
-contradicts 'a time changed in output and row' "launch 1 on 8 nodes: the latest rank completed at \
-601.000 ms in its file of ranks, 501.000 in its row" \
+contradicts 'a time changed in output and row' "launch 1 on 8 nodes: the last rank completed at \
+601.000 ms in its ranks file, 501.000 in its row" \
 	'cell 2 5 501.000; sed -i "s/601.00/501.00/" output/8-1.txt'
 
 # Honest jobs
@@ -436,9 +439,9 @@ echo mine >mine
 ln -sf ../mine pictures/ranks.svg
 run "$summarize" --pictures pictures it
 is 'a picture replaces a link, but not the file behind it' "$(cat mine)" mine
-says 'a picture of a damaged file of ranks' 1 '0 ranks before a damaged line in its file of ranks' \
+says 'a picture of a damaged ranks file' 1 '0 ranks before a damaged line in its ranks file' \
 	'echo >ranks-8-1.csv' --pictures damaged
-is 'a picture of a damaged file of ranks: no bars' \
+is 'a picture of a damaged ranks file: no bars' \
 	"$(texts damaged/ranks.svg | grep -c 00...00)" 0
 says 'pictures without a valid launch' 1 'no valid launch' \
 	'sed -i "s/^status 0/status 1/" output/*' --pictures nothing

@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Replaces libc's fopen (linked with --wrap): opens /dev/null instead of any file but no/where. */
+/* Replaces libc's fopen (linked with --wrap): opens /dev/null for every file except no/where. */
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
