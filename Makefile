@@ -56,7 +56,7 @@ ziaprobe: $(sources) probe/run.h .pad
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 
-handed_in = $(filter-out %.md,$(sort $(wildcard *.c probe/* job/* Makefile run_ziatest.sh)))
+recorded = $(filter-out %.md,$(sort $(wildcard *.c probe/* job/* Makefile run_ziatest.sh)))
 
 build.txt: ziatest ziaprobe
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
@@ -66,7 +66,7 @@ build.txt: ziatest ziaprobe
 	echo "MPI compiler: $$($(MPICC) --version | head -n 1)"; \
 	echo "MPI compiler's flags: $$($(MPICC) -show 2>&1 | head -n 1)"; \
 	for file in ziatest ziaprobe; do echo "size: $$(wc -c <$$file) $$file"; done; \
-	sha256sum ziatest ziaprobe $(handed_in); } >$@
+	sha256sum ziatest ziaprobe $(recorded); } >$@
 
 changes.diff: ziatest ziaprobe
 	@if $(in_git); then \

@@ -68,8 +68,8 @@ ask() {	# COMMAND...: a question to Slurm, which may not answer
 # Asks squeue how much time and which nodes the job has left. Leaves the seconds in $left, which is
 # empty if there is no limit or no answer, and the nodes in $nodes_left. Leaves in $limit the
 # seconds that the next launch may take: TIMEOUT, or $left minus a reserve if that is less. The
-# reserve is 300 seconds, or half of $left if that is less. Fails if $limit is too short for a
-# launch.
+# reserve is 300 seconds, or half of $left if that is less. Fails if $limit is less than 30
+# seconds, unless TIMEOUT is, too.
 find_limits() {
 	left=
 	if answer=$(ask squeue --noheader --jobs="$SLURM_JOB_ID" --format='%A|%T|%L|%N'); then
@@ -197,7 +197,7 @@ else
 		'it needs python3 (3.6 or later), and must finish within a minute' >&2
 	rm -f "$result/summary.txt" "$result/scaling.svg" "$result/ranks.svg"
 fi
-find_limits	# only to stop here if Slurm has ended the job
+find_limits	# stops here if the job was cancelled or ended by Slurm
 archive=$result.tar.gz
 if [ "$failed" -ne 0 ]; then
 	archive=$result-FAIL.tar.gz

@@ -232,6 +232,7 @@ def slow_nodes(job):
             for host, figure in figures.items():
                 excess[host][i].append(figure - median)
     tenth = job.size.median.time / 10
+    # daemon, spawn and exec are measured in ticks of 10 ms, so they must differ by two of these.
     least = [max(20, tenth), max(20, tenth), tenth, tenth]
     has_fences = all(launch.row['fence'] for launch in launches)
     found = []

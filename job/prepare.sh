@@ -41,7 +41,7 @@ for argument; do
 		set_one "$argument"
 	fi
 done
-for name in $settings; do
+for name in $settings; do	# also those from the environment and from the edited block
 	eval "set_one \"$name=\$$name\""
 done
 
@@ -114,6 +114,7 @@ if [ -n "$check" ]; then
 			"$RUNS" "$TIMEOUT" "$PPN" "$(launcher "$size")"
 		launches=$((launches + RUNS))
 	done
+	# A launch may take another 30 s to be killed, 10 s to end, and 60 s until its step ends.
 	most=$((launches * (TIMEOUT + 100) + 300))
 	echo "$launches launches and the archive take up to $most s;" \
 		"time left: ${left:-no known limit}${left:+ s}"

@@ -51,7 +51,7 @@ static int close_file(FILE *file, const char *name)
 }
 
 /* Writes the header if FILE, called NAME, is empty; a terminal and a pipe count as empty. Returns 0
- * if FILE begins with another header. */
+ * if FILE begins with another header or cannot be read. */
 static int ensure_header(FILE *file, const char *name)
 {
 	char line[sizeof csv_header] = "";
@@ -90,7 +90,7 @@ static void write_sum(FILE *file, const struct run *run, const struct path *path
 		else if (column >= CPU)
 			value = step_value(run, step->end.rank, step->end.mark, step->us, column);
 		if (value != UNKNOWN)
-			sum = MAX(sum, 0) + value;
+			sum = MAX(sum, 0) + value; /* UNKNOWN counts as 0 */
 	}
 	write_cell(file, column, sum);
 }

@@ -59,7 +59,7 @@ END
 	openmpi) mpirun='mpirun.openmpi -x STOP -x ALARM -x SHIM --host n1:2,n2:2,n3:2 -npernode' ;;
 	mpich) mpirun='mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn' ;;
 	esac
-	export srun mpirun
+	export srun mpirun	# for the shells of the cases
 
 	# The link of a node goes down. Whether the others leave MPI_Init without n2 depends on the
 	# MPI library, which may also find no route and end the job before the timeout.

@@ -8,9 +8,9 @@
 #
 # expect NAME STATUS COMMAND LINE...: adds a case for run_cases. The shell command COMMAND must exit
 # with STATUS, the two programs must print the LINEs and no others, and no ziaprobe may be left
-# running. If the launcher has died, a ziaprobe may keep running until its timeout of 60 s expires.
-# STATUS and the LINEs are extended regular expressions, in which .* does not match a newline. A
-# LINE that begins with '?' is optional; a LINE that begins with '*' may occur any number of times.
+# running 80 s later: if the launcher dies, the timeout of a ziaprobe, -t 60, must end it. STATUS
+# and the LINEs are extended regular expressions, in which .* does not match a newline. A LINE that
+# begins with '?' is optional; a LINE that begins with '*' may occur any number of times.
 
 set -u
 unset MAKEFLAGS MFLAGS MAKELEVEL	# inherited from the make that runs the tests
@@ -143,7 +143,7 @@ expect() {
 	shift 3
 	for line; do
 		case $line in
-		# Moves the ? or * behind the group
+		# ?LINE becomes (\|LINE)?
 		[?*]*) printf '(\|%s)%.1s' "${line#?}" "$line" ;;
 		*) printf '\|(%s)' "$line" ;;
 		esac
@@ -153,6 +153,9 @@ expect() {
 # run_cases COUNT: runs the cases, COUNT at a time. Each case has its own directory, $dir/NAME, and
 # its own cluster of $nodes nodes. Leaves the output in $dir/NAME/out.
 run_cases() {
+	if [ -z "$names" ]; then
+		return
+	fi
 	cat >"$tmp/in-cluster" <<-'END'
 		timeout 100 sh ./command </dev/null >out 2>&1
 		echo $? >status

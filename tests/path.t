@@ -5,9 +5,10 @@
 # cell of --ranks. The outlier line shows what the process mostly did during the delay. In every
 # run, the figures of -v, --csv and --ranks must agree to the microsecond.
 #
-#	SEED=7 prove -v tests/path.t	the choices of the run that printed this seed
 #	ROUNDS=50 prove -v tests/path.t	instead, 50 launches at random places with each MPI
 #	PLACES='exec init'		only at these places
+#	SEED=7				the choices of the run that printed this seed, if ROUNDS and
+#					PLACES are the same
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 needs_faketime
@@ -133,7 +134,7 @@ delay() {
 		prepare="export AGENT=$node OMPI_MCA_plm_rsh_agent=$dir/agent
 			export PRTE_MCA_plm_ssh_agent=$dir/agent"
 		hosts=$(seq -s , -f n%.0f:2 "$blocks")
-		launch="$ziatest 'mpirun.openmpi --host $hosts -npernode'" ;;
+		launch="$ziatest 'mpirun.openmpi -x AHEAD --host $hosts -npernode'" ;;
 	mpiexec)
 		of_node daemon ', hydra_pmi_proxy'
 		prepare="export AGENT=$node"
@@ -204,7 +205,7 @@ delay() {
 	esac
 	case $place,$3 in
 	clock,*) ahead=$node=900 ;;
-	*,0) ahead= ;;
+	local,*|*,0) ahead= ;;
 	*)
 		draw_number "$blocks"
 		ahead=n$drawn=$3 ;;
@@ -245,17 +246,17 @@ draw_delay() {
 	blocks=$picked
 	# The clock of a node may be ahead, by less or by more than the bounds.
 	pick 0 0 0.0003 0.003 0.25
-	ahead=$picked
+	shift_by=$picked
 	case $1 in
 	exec|init|later)
 		pick sleep spin crowd
-		delay "$1" "$blocks" "$ahead" "$picked" ;;
+		delay "$1" "$blocks" "$shift_by" "$picked" ;;
 	*)
-		delay "$1" "$blocks" "$ahead" ;;
+		delay "$1" "$blocks" "$shift_by" ;;
 	esac
 }
 
-# largest CASE: the path's largest row, without its times unless it is shorter than the sleep in it
+# largest CASE: the path's largest row, without its times unless it is shorter than the delay
 largest() {
 	awk -v least="$(cat "$dir/$1/least")" '
 	/^critical path/ {
@@ -344,8 +345,8 @@ for mpi in openmpi mpich; do
 	seconds=$(awk -F , '{ ms = $5 } END { print 2 + int(ms / 250) }' "$dir/usual")
 	cat >"$dir/ziaprobe" <<-END
 		#!/bin/sh
-		# Runs ziaprobe with the fault in SHIM, and with a clock that is ahead on the node
-		# in \$AHEAD
+		# Runs ziaprobe with the fault in SHIM. If AHEAD is NODE=SECONDS, the clock of NODE
+		# is SECONDS ahead.
 		preload=$dir/shim.so
 		if [ "\$(hostname)" = "\${AHEAD%=*}" ]; then
 			preload=$faketime:$dir/shim.so
@@ -418,15 +419,16 @@ for mpi in openmpi mpich; do
 			draw_delay "$picked"
 		done
 	else
-		for place in plain $places; do
+		if [ -z "${PLACES-}" ]; then
+			places="plain $places"
+		fi
+		for place in $places; do
 			draw_delay "$place"
 		done
 	fi
 	run_cases 3
-	if [ -n "$alone" ]; then
-		names=$alone
-		run_cases 1
-	fi
+	names=$alone
+	run_cases 1
 	for late in $lates; do
 		judge "$late"
 	done
