@@ -85,7 +85,7 @@ run: all
 
 # The longest tests start first.
 long = $(addprefix tests/,job.t path.t faults.t probe.t)
-TESTS = $(long) $(filter-out $(long),$(wildcard tests/*.t))
+TESTS ?= $(long) $(filter-out $(long),$(wildcard tests/*.t))
 check: all
 	@tests/versions
 	prove -j 4 --failures --comments $(TESTS)

@@ -68,8 +68,8 @@ ask() {	# COMMAND...: a question to Slurm, which may not answer
 # Asks squeue how much time and which nodes the job has left. Leaves the seconds in $left, which is
 # empty if there is no limit or no answer, and the nodes in $nodes_left. Leaves in $limit the
 # seconds that the next launch may take: TIMEOUT, or $left minus a reserve if that is less. The
-# reserve is 300 seconds, or half of $left if that is less. Fails if $limit is less than 30
-# seconds, unless TIMEOUT is, too.
+# reserve is 300 seconds, or half of $left if that is less. Fails if $limit is less than both
+# 30 seconds and TIMEOUT.
 find_limits() {
 	left=
 	if answer=$(ask squeue --noheader --jobs="$SLURM_JOB_ID" --format='%A|%T|%L|%N'); then

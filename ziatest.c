@@ -61,8 +61,8 @@ static const char help[] =
 	"  ziatest 4 \"mpirun --map-by ppr:{}:node\"\n"
 	"\n"
 	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest.\n"
-	"Exit status: the launcher's own; 1 if ziaprobe is missing, 2 for a usage\n"
-	"error, 124 if the timeout expired, 126 or 127 if the launcher cannot be run.\n";
+	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
+	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run.\n";
 
 /* Plain words contain no special characters. A shell splits them at blanks and does nothing else to
  * them. */

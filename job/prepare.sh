@@ -12,18 +12,17 @@ fact() {	# NAME: its value in the inventory
 
 set_one() {	# NAME=VALUE: sets NAME, with a single blank for each run of white space
 	value=$(printf '%s\n' "${1#*=}" | tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//')
-	number='[1-9][0-9]{0,5}'
+	number='[1-9][0-9]{0,5}' use='a whole number'
 	name=${1%%=*}
 	case $name in
 	RUNS|TIMEOUT) allowed=$number ;;
 	NICS|PPN|CORES_PER_RANK|SYSTEM_NODES) allowed="($number)?" ;;
-	SWEEP) allowed="($number( $number)*)?" ;;
+	SWEEP) allowed="($number( $number)*)?" use='whole numbers' ;;
 	PLACEMENT|SRUN_OPTIONS) allowed='.*' ;;
 	*) die "unknown argument '$1'; use --check, or NAME=VALUE with one of $settings" ;;
 	esac
 	if ! printf '%s\n' "$value" | grep -qxE "$allowed"; then
-		die "$name='$value' is not valid; use a whole number from 1 to 999999, or \
-several for SWEEP"
+		die "$name='$value' is not valid; use $use from 1 to 999999"
 	fi
 	eval "$name=\$value"
 }
@@ -92,7 +91,7 @@ cores=$((cpus / ${threads:-1}))
 if [ -z "$PPN" ]; then
 	die 'no network interface was found on the first node; set NICS or PPN'
 elif [ "$PPN" -gt "$cpus" ]; then
-	die "PPN is $PPN, but a node of the job has only $cpus CPUs; use --exclusive or a lower PPN"
+	die "PPN is $PPN, but a node of the job has fewer CPUs ($cpus); use --exclusive or a lower PPN"
 elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
 	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; request more"
 elif ! find_limits; then

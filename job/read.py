@@ -174,7 +174,7 @@ class Ranks:
     def __init__(self, file_lines):
         self.nodes = {}  # by number
         self.count, self.whole = 0, True  # of ranks until a line is damaged or out of order
-        self.completed = None  # when the latest rank was
+        self.completed = None  # when the last rank was
         for row in rows(file_lines, RANKS):
             if row.get('rank') != str(self.count):
                 self.whole = False

@@ -80,9 +80,10 @@ static int check_placement(const struct run *run)
 		return 1;
 	report("error",
 	       "wrong placement: ranks %d and %d must be on %s, but their hosts are %s and %s; "
-	       "start N = %d processes per node and fill each node before the next, with srun "
-	       "--distribution=block or mpirun --map-by ppr:%d:node",
-	       earlier, later, rule, host_of(run, earlier), host_of(run, later), run->n, run->n);
+	       "start N = %d processes per node, nodes times %d in total, and fill each node "
+	       "before the next, with srun --distribution=block or mpirun --map-by ppr:%d:node",
+	       earlier, later, rule, host_of(run, earlier), host_of(run, later), run->n, run->n,
+	       run->n);
 	return 0;
 }
 

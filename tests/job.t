@@ -110,8 +110,9 @@ touch newest
 export as_user=
 stops_here 'outside a job' 'this is not a Slurm job; .*' NICS=1
 stops_here 'a check outside a job' 'this is not a Slurm job; .*' --check
-use='use a whole number from 1 to 999999, or several for SWEEP'
-stops_here 'not a number' "SWEEP='2 3a' is not valid; $use" SWEEP='2 3a'
+use='use a whole number from 1 to 999999'
+stops_here 'not a number' "SWEEP='2 3a' is not valid; use whole numbers from 1 to 999999" \
+	SWEEP='2 3a'
 stops_here 'zero' "PPN='0' is not valid; $use" PPN=0
 stops_here 'a number that is too large' "NICS='1000000' is not valid; $use" NICS=1000000
 stops_here 'two numbers' "RUNS='1 2' is not valid; $use" "RUNS=1	2"
@@ -174,7 +175,7 @@ calls="PATH=$PWD/refusing:$PATH REAL_SRUN=$(command -v srun)"
 stops above "$salloc --nodes=2" 'SWEEP asks for 3 nodes, but the job has 2; request more' \
 	NICS=1 SWEEP='2 3'
 stops no-interface "$salloc --nodes=1" 'no network interface was found [^|]*; set NICS or PPN'
-stops crowded "$salloc --nodes=1" 'PPN is 17, but a node [^|]* 16 CPUs; use --exclusive or [^|]*' \
+stops crowded "$salloc --nodes=1" 'PPN is 17, but a node [^|]* fewer CPUs \(16\); use --exclusive or [^|]*' \
 	PPN=17
 stops short "$salloc --nodes=1 --time=1 $PWD/later" \
 	"only [0-9]* s of the job's time are left, too little for a launch; use a longer --time" \

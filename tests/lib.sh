@@ -153,9 +153,6 @@ expect() {
 # run_cases COUNT: runs the cases, COUNT at a time. Each case has its own directory, $dir/NAME, and
 # its own cluster of $nodes nodes. Leaves the output in $dir/NAME/out.
 run_cases() {
-	if [ -z "$names" ]; then
-		return
-	fi
 	cat >"$tmp/in-cluster" <<-'END'
 		timeout 100 sh ./command </dev/null >out 2>&1
 		echo $? >status
@@ -221,7 +218,7 @@ pmi() {
 }
 
 sanitize='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
-# Searching for leaks takes longer than everything else that a rank does, so only reports.t does it.
+# Searching for leaks takes longer than everything else that a rank does, so only reports.t does so.
 # MPI libraries leak: leaks are reported but do not change the status.
 export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LSAN_OPTIONS=exitcode=0
 

@@ -231,6 +231,10 @@ delay() {
 	fi
 }
 
+# What processes do during a delay, one after the other
+pick 'sleep spin crowd' 'spin crowd sleep' 'crowd sleep spin'
+kinds=$picked
+
 # draw_delay PLACE: adds a case with a delay at PLACE, for which everything else is drawn at random
 draw_delay() {
 	case $1 in
@@ -238,10 +242,10 @@ draw_delay() {
 		picked=1 ;;
 	tree)
 		picked=4 ;;
-	send|answer|clock)
-		pick 2 3 4 ;;
-	*)
+	plain|exec|init|leave)
 		pick 1 2 3 4 ;;
+	*)
+		pick 2 3 4 ;;
 	esac
 	blocks=$picked
 	# The clock of a node may be ahead, by less or by more than the bounds.
@@ -249,8 +253,8 @@ draw_delay() {
 	shift_by=$picked
 	case $1 in
 	exec|init|later)
-		pick sleep spin crowd
-		delay "$1" "$blocks" "$shift_by" "$picked" ;;
+		delay "$1" "$blocks" "$shift_by" "${kinds%% *}"
+		kinds="${kinds#* } ${kinds%% *}" ;;
 	*)
 		delay "$1" "$blocks" "$shift_by" ;;
 	esac
@@ -426,11 +430,19 @@ for mpi in openmpi mpich; do
 			draw_delay "$place"
 		done
 	fi
-	run_cases 3
-	names=$alone
-	run_cases 1
+	if [ -n "$names" ]; then
+		run_cases 3
+	fi
+	if [ -n "$alone" ]; then
+		names=$alone
+		run_cases 1
+	fi
 	for late in $lates; do
 		judge "$late"
 	done
 done
+if [ "$count" -eq 0 ]; then
+	echo "Bail out! there is no such place: $PLACES"
+	exit 1
+fi
 finish

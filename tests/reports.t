@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=4
-ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1	# because ziaprobe does everything here
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1	# with all reports
 
 csv_header=started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,\
 spawn_ms,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,\
