@@ -91,7 +91,7 @@ cores=$((cpus / ${threads:-1}))
 if [ -z "$PPN" ]; then
 	die 'no network interface was found on the first node; set NICS or PPN'
 elif [ "$PPN" -gt "$cpus" ]; then
-	die "PPN is $PPN, but a node of the job has fewer CPUs ($cpus); use --exclusive or a lower PPN"
+	die "PPN is $PPN, but a node has fewer CPUs ($cpus); use --exclusive or a lower PPN"
 elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
 	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; request more"
 elif ! find_limits; then

@@ -175,7 +175,8 @@ calls="PATH=$PWD/refusing:$PATH REAL_SRUN=$(command -v srun)"
 stops above "$salloc --nodes=2" 'SWEEP asks for 3 nodes, but the job has 2; request more' \
 	NICS=1 SWEEP='2 3'
 stops no-interface "$salloc --nodes=1" 'no network interface was found [^|]*; set NICS or PPN'
-stops crowded "$salloc --nodes=1" 'PPN is 17, but a node [^|]* fewer CPUs \(16\); use --exclusive or [^|]*' \
+stops crowded "$salloc --nodes=1" \
+	'PPN is 17, but a node has fewer CPUs \(16\); use --exclusive or [^|]*' \
 	PPN=17
 stops short "$salloc --nodes=1 --time=1 $PWD/later" \
 	"only [0-9]* s of the job's time are left, too little for a launch; use a longer --time" \
