@@ -394,6 +394,9 @@ says 'a line of 200 MB' 1 \
 says 'escape codes and a program' 0 'Ziatest: job 7 on \?\[31m\?\$\(touch .*/pwned\)' \
 	'set_to SLURM_CLUSTER_NAME "$(printf "\033[31m\233")\$(touch $tmp/pwned)"'
 ok 'nothing was executed' [ ! -e pwned ]
+run "$summarize" nowhere
+is 'a job that does not exist' "$err/$status" \
+	'summarize: error: nowhere: No such file or directory/2'
 run "$summarize" --source
 like 'bad arguments' "$err/$status" 'usage: .*/2'
 
