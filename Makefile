@@ -7,21 +7,32 @@
 #	make soak ROUNDS=20 SEED=7	run launches with random faults
 #	make bench			measure what the benchmark itself costs
 #	make install PREFIX=~/.local	install both programs in PREFIX/bin
+#
+# Without any of the settings below, make reuses those of the last build. If you give any of them,
+# or after 'make clean', it takes the others from this file.
+settings = MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS FENCE PAD STRICT
 
-MPICC   = mpicc
-CFLAGS  = -O2 -std=c11
+MPICC  ?= mpicc
+CFLAGS ?= -O2 -std=c11
 PREFIX  = /usr/local
 DESTDIR =
 
 # The size of the pad in ziaprobe, in bytes. The specification requires a 100 MB executable. The pad
 # is random so that it does not compress.
-PAD = 104857600
+PAD ?= 104857600
 
 # The flags that let ziaprobe see when a rank waits in MPI_Init (probe/fence.c). They export its
 # fence functions to the MPI library, and none of its other names. A static build does not use
 # them, nor does 'make FENCE='.
 static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
-FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
+FENCE ?= $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
+
+# .settings holds the settings of the last build that succeeded. It is ignored if this file has
+# changed since.
+given = $(filter command environment,$(foreach name,$(settings),$(origin $(name))))
+ifeq ($(given)$(filter clean,$(MAKECMDGOALS)),)
+-include $(shell find .settings -newer Makefile 2>/dev/null)
+endif
 
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 
@@ -30,26 +41,40 @@ ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest zi
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD_FILE=.pad $(CFLAGS) $(strict) $(LDFLAGS) -o ziaprobe \
 	$(sources) $(FENCE) $(LDLIBS)
 
+# What identifies a build: the command, and the compiler behind it, as a wrapper prints it with
+# -show; for other compilers, the path.
+compiler = $(shell $(1) -show 2>/dev/null || command -v $(firstword $(1)))
+ziatest_build := $(ziatest_command) [$(call compiler,$(CC))]
+ziaprobe_build := $(ziaprobe_command) [$(call compiler,$(MPICC))] PAD=$(PAD)
+
 quote = '$(subst ','\'',$(1))'
 
 all: ziatest ziaprobe build.txt changes.diff
 
+# Rebuild a program if its command or compiler has changed.
+ifneq ($(shell cat .ziatest.build 2>/dev/null),$(ziatest_build))
+ziatest: FORCE
+endif
+ifneq ($(shell cat .ziaprobe.build 2>/dev/null),$(ziaprobe_build))
+ziaprobe: FORCE
+endif
+FORCE:
+
 ziatest: ziatest.c
 	$(ziatest_command)
-	@echo $(call quote,$(ziatest_command)) >.$@.command
+	@printf '%s\n' $(call quote,$(ziatest_build)) >.$@.build
 
-ziaprobe: $(sources) probe/run.h .pad
-	$(ziaprobe_command)
+# The pad is removed even if the compiler fails.
+silent = $(findstring s,$(filter-out --%,$(firstword $(MAKEFLAGS))))
+ziaprobe: $(sources) probe/run.h
+	@$(if $(silent),,printf '%s\n' $(call quote,$(ziaprobe_command));) \
+	trap 'rm -f .pad' EXIT; head -c $(PAD) /dev/urandom >.pad && $(ziaprobe_command)
 	@if [ $$(wc -c <$@) -lt $(PAD) ]; then \
 		echo '$@ is smaller than $(PAD) bytes: the pad is missing;' \
 			'check CFLAGS and LDFLAGS' >&2; \
 		exit 1; \
 	fi
-	@echo $(call quote,$(ziaprobe_command)) >.$@.command
-
-.INTERMEDIATE: .pad
-.pad:
-	@head -c $(PAD) /dev/urandom >$@
+	@printf '%s\n' $(call quote,$(ziaprobe_build)) >.$@.build
 
 # run_ziatest.sh archives build.txt, which records how the programs were built, and changes.diff,
 # which records how the sources differ from the commit.
@@ -58,15 +83,19 @@ git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 
 recorded = $(filter-out %.md,$(sort $(wildcard *.c probe/* job/* Makefile run_ziatest.sh)))
 
-build.txt: ziatest ziaprobe
+# build.txt is made last, so .settings is written only after a successful build.
+build.txt: ziatest ziaprobe changes.diff Makefile
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
-	sed 's/^/command: /' .ziatest.command .ziaprobe.command; \
-	echo "compiler: $$($(CC) --version | head -n 1)"; \
-	echo "MPI compiler: $$($(MPICC) --version | head -n 1)"; \
+	printf 'command: %s\n' $(call quote,$(ziatest_command)) \
+		$(call quote,$(ziaprobe_command)); \
+	echo "compiler: $$($(CC) --version 2>&1 | head -n 1)"; \
+	echo "MPI compiler: $$($(MPICC) --version 2>&1 | head -n 1)"; \
 	echo "MPI compiler's flags: $$($(MPICC) -show 2>&1 | head -n 1)"; \
 	for file in ziatest ziaprobe; do echo "size: $$(wc -c <$$file) $$file"; done; \
 	sha256sum ziatest ziaprobe $(recorded); } >$@
+	@printf '%s\n' $(foreach name,$(settings), \
+		'define $(name)' $(call quote,$(value $(name))) endef) >.settings
 
 changes.diff: ziatest ziaprobe
 	@if $(in_git); then \
@@ -79,7 +108,7 @@ changes.diff: ziatest ziaprobe
 	fi >$@
 
 # Runs ziatest on a virtual 4-node Slurm cluster on this machine, with 4 processes per node. To use
-# MPICH: make clean run MPICC=mpicc.mpich
+# MPICH: make run MPICC=mpicc.mpich
 run: all
 	@tests/run
 
@@ -88,7 +117,7 @@ long = $(addprefix tests/,job.t path.t faults.t probe.t)
 TESTS ?= $(long) $(filter-out $(long),$(wildcard tests/*.t))
 check: all
 	@tests/versions
-	prove -j 4 --failures --comments $(TESTS)
+	MPICC=$(call quote,$(MPICC)) prove -j 4 --failures --comments $(TESTS)
 
 soak: all
 	tests/soak $(or $(ROUNDS),100) $(SEED)
@@ -97,13 +126,18 @@ soak: all
 bench: all
 	MPICC='$(MPICC)' CC='$(CC)' tests/bench/run $(BENCH)
 
-install: all
+# Installs the existing programs without building, because root might use another compiler.
+install:
+	@if ! [ -x ziatest ] || ! [ -x ziaprobe ]; then \
+		echo 'ziatest and ziaprobe have not been built; run make first' >&2; \
+		exit 1; \
+	fi
 	mkdir -p $(DESTDIR)$(PREFIX)/bin
 	cp ziatest ziaprobe $(DESTDIR)$(PREFIX)/bin
 
 clean:
-	rm -f ziatest ziaprobe build.txt changes.diff .pad .ziatest.command .ziaprobe.command \
-		tests/bench/results.csv
+	rm -f ziatest ziaprobe build.txt changes.diff .pad .settings .ziatest.build \
+		.ziaprobe.build tests/bench/results.csv
 
 .DELETE_ON_ERROR:
-.PHONY: all run check soak bench install clean
+.PHONY: all run check soak bench install clean FORCE
