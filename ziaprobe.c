@@ -23,12 +23,12 @@
  * The header of each file in probe/ lists which of its functions run on the clock.
  *
  * Off the clock, rank 0 gathers what it needs to judge the measurement: whether each block has a
- * node of its own, whether the start precedes everything else, and whether any clock was stepped.
- * It then prints either the result or an error.
+ * node of its own, whether the start precedes everything else, and whether any clock jumped. It
+ * then prints either the result or an error. probe/run.h explains the words and lists the files.
  *
- * Exit status: 0 on success; 1 on rank 0 if the measurement is invalid or output cannot be written,
- * and on every rank if MPI and the launcher do not match; 2 on every rank if the arguments or the
- * number of processes are wrong; 124 on every rank if the timeout expires.
+ * Exit status: 0 on success; 1 on rank 0 if the measurement is invalid, if output cannot be
+ * written, or if MPI and the launcher do not match; 2 on every rank if the arguments or the number
+ * of processes are wrong; 124 on every rank if the timeout expires.
  */
 #include "probe/run.h"
 
@@ -115,7 +115,8 @@ static const char *parse(int argc, char **argv)
 		at = optind;
 	}
 	if (count != 3 || optind < argc) /* arguments after a -- */
-		return "expected exactly three arguments: SEC, USEC and N";
+		return "expected exactly three arguments: SEC, USEC and N; ziatest appends "
+		       "ziaprobe itself, so do not name it in the launcher";
 	/* Only half the range is allowed, so that differences do not overflow. */
 	if ((sec = to_number(numbers[0], INT64_MAX / 1000000 / 2)) < 0)
 		return "SEC, the start in seconds since 1970, must be a whole number";
@@ -211,7 +212,7 @@ static int64_t repeat_exchange(int rank, int size, int n)
 }
 
 /* Finds the latest reply. The rank that received it is the slowest rank, and the time is the stamp
- * of that reply minus the start. If several replies are equally late, the lowest rank counts. */
+ * of that reply minus the start. If several replies are equally late, the lowest rank wins. */
 static void find_result(struct run *run)
 {
 	run->responder = allocate(run->size, sizeof *run->responder);
@@ -241,6 +242,7 @@ static void format_time(char *line, size_t size, int64_t us)
  * status. */
 static int print_result(struct run *run)
 {
+	struct outlier outlier;
 	struct path path;
 	char line[80];
 	int status = 0;
@@ -250,51 +252,52 @@ static int print_result(struct run *run)
 	resolve_clocks(run);
 	if (!check_measurement(run))
 		return 1;
-	draw_timelines(run); /* the records hold no stamps from here on */
+	draw_timelines(run);
 	find_path(run, &path);
+	outlier = find_outlier(run, &path);
 	format_time(line, sizeof line, run->time);
 	stop_if_timed_out();
 	if (fprintf(stderr, "%s\nSlowest rank: %d\n", line, run->slowest) < 0)
 		return 1;
 	print_warnings(run);
 	if (options.verbose)
-		print_report(run, &path);
+		print_report(run, &path, &outlier);
 	if (options.csv)
-		status |= append_row(run, &path, options.csv);
+		status |= append_row(run, &path, &outlier, options.csv);
 	if (options.ranks)
 		status |= write_ranks(run, options.ranks);
 	return status;
 }
 
-/* Returns 0 if this world can be measured. Otherwise reports why not, once per job, and returns the
- * exit status. Reasons: MPI and the launcher do not match, the arguments are invalid (WRONG is
- * the message from parse()), or the number of processes is not a multiple of N. */
-static int refuse(const char *wrong, int divisible)
+/* Returns whether this world cannot be measured. If so, prints why, once per job, and stores the
+ * exit status in *STATUS. Reasons: MPI and the launcher do not match, the arguments are invalid
+ * (WRONG is the message from parse()), or the number of processes is not a multiple of N. */
+static int refuse(const char *wrong, int divisible, int *status)
 {
 	int rank, started = world.size == 1 ? launched_size("/proc/self/environ", &rank) : 0;
 
 	if (started > 1) {
+		*status = rank <= 0;
 		if (rank <= 0)
-			report("error",
-			       "the launcher started %d processes, but each is alone in its "
-			       "MPI_COMM_WORLD: the launcher and the MPI library do not match; use "
-			       "the mpirun of this MPI library, or another srun --mpi=TYPE (see "
-			       "srun --mpi=list)",
-			       started);
+			print_error("the launcher started %d processes, but each is alone in its "
+				    "MPI_COMM_WORLD: the launcher and the MPI library do not "
+				    "match; use the mpirun of this MPI library, or another srun "
+				    "--mpi=TYPE (see srun --mpi=list)",
+				    started);
 		else
-			poll(NULL, 0, 1000); /* the launcher may end all processes when one exits */
+			poll(NULL, 0, 1000); /* gives rank 0 time to print it */
 		return 1;
 	}
 	if (!wrong && divisible)
 		return 0;
+	*status = 2;
 	if (world.rank == 0 && wrong)
-		report("error", "%s\n%s", wrong, usage);
+		print_error("%s\n%s", wrong, usage);
 	else if (world.rank == 0)
-		report("error",
-		       "the number of processes, %d, is not a multiple of N = %d; start N "
-		       "processes per node",
-		       world.size, options.n);
-	return 2;
+		print_error("the number of processes, %d, is not a multiple of N = %d; start "
+			    "exactly N = %d processes on every node",
+			    world.size, options.n, options.n);
+	return 1;
 }
 
 int main(int argc, char **argv)
@@ -302,12 +305,11 @@ int main(int argc, char **argv)
 	/* On the clock from here on. */
 	static struct run run; /* so that leak checkers reach what it points to */
 	struct record mine;
-	struct clock boot = read_boot_time(), later;
-	int64_t entered, returned, step, replied = UNKNOWN;
+	struct estimate boot = read_offset(CLOCK_BOOTTIME), raw = read_offset(CLOCK_MONOTONIC_RAW);
+	int64_t entered, returned, replied = UNKNOWN;
 	const char *wrong;
-	int divisible, status;
+	int divisible, status = 0;
 
-	run.libraries[0] = count_libraries();
 	note_work(MAIN_ENTERED);
 	entered = now();
 	wrong = parse(argc, argv);
@@ -317,7 +319,6 @@ int main(int argc, char **argv)
 	MPI_Init(NULL, NULL);
 	returned = now();
 	note_work(INIT_RETURNED);
-	run.libraries[1] = count_libraries();
 	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	divisible = !wrong && world.size % options.n == 0;
@@ -325,34 +326,29 @@ int main(int argc, char **argv)
 		replied = exchange(world.rank, world.size, options.n, returned);
 	/* ---- Off the clock from here on ---- */
 
-	later = read_boot_time();
-	step = later.offset - boot.offset;
-	if (llabs(step) <= later.bound + boot.bound)
-		step = 0; /* it is within the error of the readings */
-	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
+	/* refuse() comes only now because it reads files, which would take time on the clock. If it
+	 * refuses a world of one process, the exchange was with itself and did no harm. */
 	note_state(FOR_OTHERS, 0, now());
-	status = refuse(wrong, divisible);
-	if (status == 0) {
+	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
+	if (!refuse(wrong, divisible, &status)) {
 		run.start = options.start;
 		run.size = world.size;
 		run.n = options.n;
 		mine = (struct record){
-			.mark = {[START] = options.start,
-				 [MAIN_ENTERED] = entered,
-				 [INIT_RETURNED] = returned,
-				 [REPLY_RECEIVED] = replied},
-			.step = step,
+			.stamp = {[START] = options.start,
+				  [MAIN_ENTERED] = entered,
+				  [INIT_RETURNED] = returned,
+				  [REPLY_RECEIVED] = replied},
 			.repeat = UNKNOWN,
 		};
 		if (world.rank == 0)
 			run.replied = allocate(run.size, sizeof replied);
-		note_state(IN_GATHER, 0, now());
 		MPI_Gather(&replied, sizeof replied, MPI_BYTE, run.replied, sizeof replied,
 			   MPI_BYTE, 0, MPI_COMM_WORLD);
 		sleep_until_released();
 		if (options.verbose || options.csv || options.ranks)
 			mine.repeat = repeat_exchange(world.rank, run.size, run.n);
-		gather_records(&run, &mine, boot.offset);
+		gather_records(&run, &mine, boot.value, raw);
 		if (world.rank == 0)
 			status = print_result(&run);
 		note_state(FOR_OTHERS, 0, now());

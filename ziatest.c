@@ -86,13 +86,14 @@ static _Noreturn void fail(int status, const char *format, ...)
 }
 
 /* Returns TEXT, the value of NAME, without leading zeros. It must consist of digits only, and must
- * be from 1 to INT_MAX because ziaprobe stores it in an int. */
-static char *number(const char *name, char *text)
+ * be from 1 to INT_MAX because ziaprobe stores it in an int. HINT is appended to the error. */
+static char *number(const char *name, char *text, const char *hint)
 {
 	long long value = strtoll(text, NULL, 10);
 
 	if (text[strspn(text, "0123456789")] || value < 1 || value > INT_MAX)
-		fail(2, "%s must be a whole number from 1 to %d, not '%s'", name, INT_MAX, text);
+		fail(2, "%s must be a whole number from 1 to %d, not '%s'%s", name, INT_MAX, text,
+		     hint);
 	return text + strspn(text, "0");
 }
 
@@ -138,30 +139,98 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
-/* Describes the launch node in the environment. ZIATEST_NODE is its boot id or, if that cannot be
- * read, its name. ZIATEST_SYNC is the maximum error of its clock in us, or "no" if that is 16 s or
- * more, which is the kernel's own limit. It is unset if adjtimex fails. The STA_UNSYNC flag is not
- * used, because chrony without rtcsync leaves it set even if the clock is synchronised. */
+/* Sets the environment variable NAME to VALUE. If it is already set, it is kept unless OVERWRITE is
+ * true. */
+static void set(const char *name, const char *value, int overwrite)
+{
+	if (setenv(name, value, overwrite) != 0)
+		fail(1, "cannot set %s in the environment:", name);
+}
+
+/* Describes the launch node to ziaprobe. The names begin with OMPI_ because, over ssh, Open MPI's
+ * mpirun passes on only such variables. OMPI_ZIATEST_NODE is the node's boot id or, if that cannot
+ * be read, its name. OMPI_ZIATEST_PID is the id of this process, which becomes the launcher.
+ * OMPI_ZIATEST_SYNC is the maximum error of the node's clock in us: ZIATEST_SYNC if that is set,
+ * otherwise the kernel's value. It is left unset if the kernel reports nothing, or at least 16 s,
+ * which is the kernel's own limit. The flag STA_UNSYNC is not used, because chrony without rtcsync
+ * leaves it set even if the clock is synchronised. */
 static void describe_launch_node(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	const char *sync = getenv("ZIATEST_SYNC");
 	struct timex clock = {.modes = 0};
 	struct utsname host;
-	char id[64] = "", error[24];
+	char id[64] = "", number[24];
 
 	if (file && fgets(id, sizeof id, file))
 		id[strcspn(id, "\n")] = '\0';
 	if (file)
 		fclose(file);
 	uname(&host);
-	unsetenv("ZIATEST_SYNC");
-	if (setenv("ZIATEST_NODE", *id ? id : host.nodename, 1) != 0)
-		fail(1, "cannot set ZIATEST_NODE:");
-	if (adjtimex(&clock) == -1)
-		return;
-	snprintf(error, sizeof error, "%ld", clock.maxerror);
-	if (setenv("ZIATEST_SYNC", clock.maxerror < 16000000 ? error : "no", 1) != 0)
-		fail(1, "cannot set ZIATEST_SYNC:");
+	set("OMPI_ZIATEST_NODE", *id ? id : host.nodename, 1);
+	snprintf(number, sizeof number, "%lld", (long long)getpid());
+	set("OMPI_ZIATEST_PID", number, 1);
+	unsetenv("OMPI_ZIATEST_SYNC");
+	if (!sync && adjtimex(&clock) != -1 && clock.maxerror < 16000000) {
+		snprintf(number, sizeof number, "%ld", clock.maxerror);
+		sync = number;
+	}
+	if (sync)
+		set("OMPI_ZIATEST_SYNC", sync, 1);
+}
+
+static const char *skip_quoted(const char *text);
+
+/* Returns the end of a command substitution. TEXT is what follows its "$(". */
+static const char *skip_command(const char *text)
+{
+	while (*text && *text != ')')
+		text = *text == '(' ? skip_command(text + 1) : skip_quoted(text);
+	return *text ? text + 1 : text;
+}
+
+/* Returns the end of what a backslash or a quote at TEXT quotes; otherwise, the next character. A
+ * command substitution in double quotes may itself contain quotes. */
+static const char *skip_quoted(const char *text)
+{
+	char quote = *text++;
+
+	if (quote == '\\' && *text)
+		return text + 1;
+	if (quote != '"' && quote != '\'')
+		return text;
+	while (*text && *text != quote) {
+		if (quote == '"' && strncmp(text, "$(", 2) == 0)
+			text = skip_command(text + 2);
+		else if (quote == '"' && *text == '\\' && text[1])
+			text += 2;
+		else
+			text++;
+	}
+	return *text ? text + 1 : text;
+}
+
+/* Returns whether LAUNCHER ends in a pipe. N and ziaprobe, which are appended, would then become
+ * arguments of the pipe's last command: srun ... | tee log would overwrite ziaprobe. A pipe that is
+ * quoted, or that another command follows, does not count. */
+static int ends_in_pipe(const char *launcher)
+{
+	int piped = 0;
+	char before = ' '; /* the previous character, or ' ' if it was quoted */
+
+	for (const char *at = launcher, *end; *at; at = end) {
+		end = skip_quoted(at);
+		if (strncmp(at, "&&", 2) == 0 || strncmp(at, "||", 2) == 0) {
+			end++;
+			piped = 0;
+		} else if (strchr(";()`\n", *at)) {
+			piped = 0;
+		} else if (*at == '|' && before != '>') {
+			piped = 1;
+		}
+		before = end == at + 1 ? *at : ' ';
+	}
+	return piped;
 }
 
 /* Writes LAUNCHER to OUT, replacing each {} with N. */
@@ -220,12 +289,13 @@ int main(int argc, char **argv)
 	static char **words;
 	static FILE *out;
 	const char *launcher = "mpirun -npernode", *begin;
-	char sec[24], usec[24], *line, *program, **command;
+	char sec[24], usec[24], taken[100] = "", hint[200], *line, *program, **command;
 	size_t length, first, count = 5;
 	struct timespec start;
 	int option, verbose = 0, at = 1; /* argv[at] is what getopt_long reads next. */
 
-	/* Room for N, the probe, SEC, USEC and N, then at most two words per argument */
+	/* Room for what is appended to the launcher: N (unless it contains {}), the probe, SEC,
+	 * USEC and N, then at most two words per argument */
 	words = calloc(count + 2 * (size_t)argc, sizeof *words);
 	out = open_memstream(&line, &length);
 	if (!out || !words)
@@ -247,10 +317,7 @@ int main(int argc, char **argv)
 			break;
 		case 't':
 			words[count++] = "--timeout";
-			words[count++] = number("--timeout", optarg);
-			/* A stopped rank cannot exit, so srun must end all ranks when one exits. */
-			if (setenv("SLURM_KILL_BAD_EXIT", "1", 0) != 0)
-				fail(1, "cannot set SLURM_KILL_BAD_EXIT:");
+			words[count++] = number("--timeout", optarg, "");
 			break;
 		case 'h':
 			printf("%s%s", usage, help);
@@ -261,21 +328,43 @@ int main(int argc, char **argv)
 		default:
 			fail(2, "unknown option or missing value: '%s'", argv[at]);
 		}
+		if (optarg)
+			snprintf(taken, sizeof taken, " ('%.40s' was taken as the value of %.20s)",
+				 optarg, argv[at]);
 		at = optind;
 	}
 	if (argc - optind < 1)
-		fail(2, "N, the number of processes per node, is missing");
+		fail(2, "N, the number of processes per node, is missing%s", taken);
 	if (argc - optind > 2)
-		fail(2, "unexpected argument '%s'; put options before N and quote the launcher",
-		     argv[optind + 2]);
-	words[0] = words[4] = number("N", argv[optind]);
+		fail(2,
+		     "unexpected argument '%s' after the launcher, '%s'; put options before N and "
+		     "quote the launcher",
+		     argv[optind + 2], argv[optind + 1]);
+	snprintf(hint, sizeof hint,
+		 ", the first argument after the options%s; put N before the "
+		 "launcher",
+		 taken);
+	words[0] = words[4] = number("N", argv[optind], hint);
 	if (argc - optind == 2)
 		launcher = argv[optind + 1];
 	begin = launcher + strspn(launcher, " \t\n");
 	if (!*begin || *begin == '#')
-		fail(2, "no launcher in '%s'; give a command such as mpirun -npernode", launcher);
+		fail(2,
+		     "no launcher in '%s', the argument after N; give a command such as mpirun "
+		     "-npernode",
+		     launcher);
 	if (*begin == '-')
-		fail(2, "the launcher begins with '-': '%s'; put options before N", launcher);
+		fail(2,
+		     "the launcher begins with '-': '%s', the argument after N; put options "
+		     "before N",
+		     launcher);
+	if (ends_in_pipe(launcher))
+		fail(2,
+		     "the launcher ends in a pipe: '%s'; N and ziaprobe would become arguments of "
+		     "the pipe's last command, so put the pipe after ziatest: "
+		     "./ziatest N \"...\" 2>&1 | tee log; if the launch must come at the end of "
+		     "a pipeline, use sh -c 'yes | srun ... --ntasks-per-node \"$@\"' sh",
+		     launcher);
 
 	first = strstr(launcher, "{}") ? 1 : 0; /* If there is a {}, N is not appended. */
 	words[1] = find_probe();
@@ -287,6 +376,8 @@ int main(int argc, char **argv)
 	command = build_argv(line, words + first, count - first);
 	program = command ? find_program(command[0]) : NULL;
 	describe_launch_node();
+	/* Otherwise, if a rank crashes, srun lets the others wait for it for ever. */
+	set("SLURM_KILL_BAD_EXIT", "1", 0);
 
 	/* Everything from here on is on the clock. */
 	clock_gettime(CLOCK_REALTIME, &start);

@@ -6,15 +6,14 @@ import re
 import statistics
 import subprocess
 
-from read import PARTS, Unreadable, number, times
+from read import PARTS, Unreadable, number, shape, times
 
 VERDICTS = 'PASS UNVERIFIED MODIFIED FAIL'.split()  # the worst last
 SMALLEST = 104857600  # bytes of the executable: the specification's 100 MB
 SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'run_ziatest.sh')
 SOURCE = r'(Makefile|[^/]+\.c|probe/[^/]+\.[ch])\Z'  # of the two programs
 REVIEWED = r'(LD_PRELOAD|SLURM_BCAST|(OMPI|PMIX|PRTE|MPICH|MPIR|MPI|I_MPI|UCX|FI)_.*)\Z'
-KINDS = ['on the CPU', 'waiting for a CPU', 'blocked']  # the first three of WORK
-SHAPE = '%s nodes x %s = %s ranks'
+KINDS = ['on the CPU', 'waiting for a CPU', 'blocked']  # of WORK
 
 
 def contradictions(job):
@@ -75,21 +74,21 @@ def disagreements(job, launch):
         yield '%s: its status is 0, but there is no ranks file' % launch.name
     if not row or not ranks:
         return
-    of_row = SHAPE % (row['nodes'], row['ppn'], row['ranks'])
+    of_row = shape(row['nodes'], row['ppn'], row['ranks'])
     expected = launch.nodes * job.ppn
     time = '%8.2f millisecs' % launch.time
     if launch.time >= 1000:
         time = '%3d:%02d min:sec' % divmod(launch.time // 1000, 60)
     for text, one, other in (
             ('"%s" in its output, "%s" according to its row', ', '.join(launch.printed),
-             'Time test was completed in %s, %s ms, %s' % (time, row['time'], of_row)),
+             'Time test was completed in %s, %s ms, %s' % (time, row['time_ms'], of_row)),
             ('%s in its row, %s according to the settings', of_row,
-             SHAPE % (launch.nodes, job.ppn, expected)),
+             shape(launch.nodes, job.ppn, expected)),
             ('%s in its ranks file, %s according to the settings',
              '%d ranks%s' % (ranks.count, '' if ranks.whole else ' before a damaged line'),
              '%d ranks' % expected),
             ('the last rank completed at %s ms in its ranks file, %s in its row',
-             ranks.completed and '%.3f' % ranks.completed, row['time']),
+             ranks.completed and '%.3f' % ranks.completed, row['time_ms']),
             ('the executable has %s bytes in its row, %s in build.txt', row['executable_bytes'],
              job.build.get('size ziaprobe'))):
         if one != other:
@@ -131,11 +130,11 @@ def verdicts(job):
     yield verdict(not valid or smallest >= SMALLEST, not valid), 'executable', \
         '%s bytes (at least %d required)' % ('-' if smallest is None else smallest, SMALLEST)
 
-    offsets = [times(launch.row, ['offset_max'])[0] for launch in valid]
+    offsets = [times(launch.row, ['offset'])[0] for launch in valid]
     is_known = bool(valid) and None not in offsets
     is_near = is_known and all(abs(offset) <= max(1, launch.time / 100)
                                for offset, launch in zip(offsets, valid))
-    is_inside = all(launch.row['corrected'] for launch in valid)
+    is_inside = all(launch.row['corrected_ms'] for launch in valid)
     yield verdict(True, not is_near or not is_inside), 'clocks', \
         '%sstarted on a node of the job; node clocks within %s ms' % (
             '' if is_inside else 'not ', '%.3f' % max(map(abs, offsets)) if is_known else '-') \
@@ -198,7 +197,7 @@ def to_review(job):
     if number(job.settings.get('NICS_DOWN')):
         yield 'network interfaces that are down: ' + job.settings['NICS_DOWN']
     nodes = job.asked[0].ranks.nodes.values() if job.asked[0].ranks else []
-    warm = sum(node.figures[-1] == 0 for node in nodes)
+    warm = sum(node.faults == 0 for node in nodes)
     if warm:
         yield 'warm start: %d of %d nodes read no page of a file in the first launch' % (
             warm, len(nodes))
@@ -234,7 +233,7 @@ def slow_nodes(job):
     tenth = job.size.median.time / 10
     # daemon, spawn and exec are measured in ticks of 10 ms, so they must differ by two of these.
     least = [max(20, tenth), max(20, tenth), tenth, tenth]
-    has_fences = all(launch.row['fence'] for launch in launches)
+    has_fences = all(launch.row['fence_ms'] for launch in launches)
     found = []
     for host, of_launches in excess.items():
         medians = [statistics.median_low(each) if len(each) > 1 else None for each in of_launches]

@@ -23,19 +23,19 @@ JOB_FILE = re.compile(r'((?:.*/)?)(environment\.txt|build\.txt|changes\.diff|res
                       r'(output/|ranks-)([1-9]\d{0,5})-([1-9]\d{0,5})\.(?:txt|csv))\Z', re.A | re.S)
 RESULTS = ('started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,'
            'spawn_ms,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'
-           'faults,mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_host,'
-           'offset_bound_ms,executable_bytes,mpi')
+           'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,'
+           'repeat_max_ms,offset_ms,offset_host,median_host,offset_bound_ms,executable_bytes,mpi')
 RANKS = ('rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
-         'mpi_init_ms,repeat_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms')
+         'mpi_init_ms,completed_ms,repeat_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms')
 
 STEPS = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
 RANK_STEPS = 'daemon spawn exec init fence wait exchange'.split()
 PARTS = ['daemon + spawn', 'exec', 'init', 'exchange']  # by which nodes are compared
-WORK = 'cpu cpu_wait blocked faults'.split()  # in exec and init
+WORK = 'cpu cpu_wait blocked'.split()  # in exec and init
 
 START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 RESULT = re.compile('Time test was completed in +(?:[0-9.]+ millisecs|[0-9]+:[0-9]+ min:sec)|'
-                    '[0-9.]+ ms, [0-9]+ nodes x [0-9]+ = [0-9]+ ranks')
+                    '[0-9.]+ ms, [0-9]+ nodes? x [0-9]+ = [0-9]+ ranks?')
 ERROR = re.compile('zia(?:test|probe): error:')
 CLUES = [  # to the cause of a failure, the most specific first
     re.compile('PMI support|OPAL ERROR: Unreachable|execve|shared libraries|'
@@ -128,26 +128,31 @@ def lines(file, most):
         yield line.decode('ascii', 'replace') + ('\n' if end and end is not line else '')
 
 
-def rows(file_lines, header):
-    """Yields the cells of each row by name, without _ms; {} for a row that is damaged."""
-    def pattern(name):
-        if name.endswith('_ms'):
-            return r'(-?[0-9]{1,12}\.[0-9]{3})' + ('' if name == 'time_ms' else '?')
-        if name.endswith('host') or name in ('started', 'mpi'):
+def rows(name, file_lines, header):
+    """Yields the cells of each row of the file NAME by column; {} for a row that is damaged."""
+    def pattern(column):
+        if column.endswith('_ms'):
+            return r'(-?[0-9]{1,12}\.[0-9]{3})' + ('' if column == 'time_ms' else '?')
+        if column.endswith('host') or column in ('started', 'outlier', 'outlier_kind', 'mpi'):
             return '([^,]*)'
-        return '([0-9]{1,15})' + ('?' if name == 'faults' else '')
+        return '([0-9]{1,15})' + ('?' if column in ('faults', 'outlier_rank') else '')
 
-    names = header.replace('_ms', '').split(',')
-    whole = re.compile(','.join(map(pattern, header.split(','))) + '\n')
+    columns = header.split(',')
+    whole = re.compile(','.join(map(pattern, columns)) + '\n')
     for line in file_lines:
         match = whole.match(line)
-        if match or line != header + '\n':
-            yield dict(zip(names, match.groups())) if match else {}
+        if match:
+            yield dict(zip(columns, match.groups()))
+        elif not (line.startswith(columns[0] + ',') and line.endswith('\n')):
+            yield {}
+        elif line != header + '\n':
+            raise Unreadable('%s is of another version of Ziatest; use its job/summarize' % name)
 
 
 def times(row, names):
-    """Cells of a row as numbers"""
-    return [float(row[name]) if row[name] else None for name in names]
+    """The cells NAME_ms of a row as numbers"""
+    cells = [row[name + '_ms'] for name in names]
+    return [float(cell) if cell else None for cell in cells]
 
 
 def facts(text):
@@ -168,14 +173,20 @@ def number(text):
     return int(text) if re.match(r'[1-9][0-9]{0,5}\Z', text or '') else None
 
 
+def shape(nodes, ppn, ranks):
+    """The size of a launch, as ziaprobe prints it"""
+    return '%s node%s x %s = %s rank%s' % (
+        nodes, 's' * (int(nodes) != 1), ppn, ranks, 's' * (int(ranks) != 1))
+
+
 class Ranks:
     """A ranks file"""
 
-    def __init__(self, file_lines):
+    def __init__(self, name, file_lines):
         self.nodes = {}  # by number
         self.count, self.whole = 0, True  # of ranks until a line is damaged or out of order
         self.completed = None  # when the last rank was
-        for row in rows(file_lines, RANKS):
+        for row in rows(name, file_lines, RANKS):
             if row.get('rank') != str(self.count):
                 self.whole = False
                 return
@@ -187,7 +198,9 @@ class Ranks:
         if not node:
             node = self.nodes[int(row['node'])] = types.SimpleNamespace(
                 host=row['host'], done=-1, steps=[],  # of its slowest rank
-                figures=[None] * 8)  # the largest of each of PARTS, the sum of each of WORK
+                faults=None,  # of all its ranks
+                # The largest of each of PARTS, the sum of each of WORK
+                figures=[None] * len(PARTS + WORK))
         figures, steps = node.figures, times(row, RANK_STEPS)
         daemon, spawn, exec_, init, _, _, exchange = steps
         launched = None if spawn is None else (daemon or 0) + spawn
@@ -197,11 +210,13 @@ class Ranks:
         for i, figure in enumerate(times(row, WORK), len(PARTS)):
             if figure is not None:
                 figures[i] = (figures[i] or 0) + figure
+        if row['faults']:
+            node.faults = (node.faults or 0) + int(row['faults'])
         done = sum(time or 0 for time in steps)
         if done > node.done:
             node.done, node.steps = done, steps
-        if row['completed']:
-            self.completed = max(self.completed or 0, float(row['completed']))
+        if row['completed_ms']:
+            self.completed = max(self.completed or 0, float(row['completed_ms']))
 
     def partner(self, node_number):
         """The node with which that node exchanges, if that node originates"""
@@ -248,7 +263,7 @@ class Launch:
     def add_row(self, row):
         """Adds its row, or None, once everything else has been read."""
         self.row = row
-        self.time = float(row['time']) if row else None
+        self.time = float(row['time_ms']) if row else None
         self.succeeded = self.status == 0 and not self.has_error
         self.valid = bool(self.succeeded and row and self.ranks)
 
@@ -275,9 +290,9 @@ class Job:
             if kind == 'output/':
                 self.launch(int(nodes), int(run)).read_output(lines(file, MOST_LINES))
             elif kind:
-                self.launch(int(nodes), int(run)).ranks = Ranks(lines(file, MOST_LINES))
+                self.launch(int(nodes), int(run)).ranks = Ranks(name, lines(file, MOST_LINES))
             elif name == 'results.csv':
-                self.rows = list(rows(lines(file, MOST_ROWS), RESULTS))
+                self.rows = list(rows(name, lines(file, MOST_ROWS), RESULTS))
             else:
                 text[name] = [line.rstrip() for line in lines(file, MOST_ROWS)]
         environment = text.get('environment.txt', [])

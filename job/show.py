@@ -6,11 +6,11 @@ import re
 import xml.sax.saxutils
 
 from judge import failures, slow_nodes, to_review
-from read import PARTS, RANK_STEPS, STEPS, times
+from read import PARTS, RANK_STEPS, STEPS, WORK, shape, times
 
 SHOWN = 20  # entries of a list
 LONGEST_SHOWN = 1000
-STEPS_AND_WORK = STEPS + 'cpu cpu_wait blocked'.split()
+STEPS_AND_WORK = STEPS + WORK
 # Their brightness differs by 12 % or more.
 COLOURS = {'daemon': '#1c1f45', 'spawn': '#b9dcf2', 'exec': '#2b6ea8', 'init': '#eba63c',
            'fence': '#7a1f5c', 'wait': '#f8f8f8', 'exchange': '#3fa37c', 'clock': '#000000'}
@@ -60,8 +60,8 @@ def headline(job):
     shares[-1] = max(0, min(shares[-1], 100 - sum(shares[:-1])))  # they may be rounded up
     text = ', '.join('%d %% %s' % (share, name) for share, (_, name) in zip(shares, steps))
     larger = [str(size.nodes) for size in job.sizes if size.nodes > job.size.nodes]
-    return '%d nodes x %d = %d ranks: %s ms, %s (%s, %d %% other)%s' % (
-        job.size.nodes, job.ppn, job.size.nodes * job.ppn, ms(job.figure.time),
+    return '%s: %s ms, %s (%s, %d %% other)%s' % (
+        shape(job.size.nodes, job.ppn, job.size.nodes * job.ppn), ms(job.figure.time),
         'the first launch' if job.size.first else
         'launch %d, no valid first launch' % job.figure.run, text, max(0, 100 - sum(shares)),
         '; no valid launch on %s nodes' % ', '.join(larger) if larger else '')
@@ -127,12 +127,12 @@ def comparison(jobs):
     for (nodes, ppn), launches in sorted(shapes.items(), reverse=True):
         if len(launches) < 2:
             continue
-        hidden = [name for name, first in launches if first and not first.row['fence']]
-        is_mixed = hidden and any(first and first.row['fence'] for _, first in launches)
+        hidden = [name for name, first in launches if first and not first.row['fence_ms']]
+        is_mixed = hidden and any(first and first.row['fence_ms'] for _, first in launches)
         rows = [['%d nodes x %d, ms' % (nodes, ppn), 'time'] + STEPS_AND_WORK]
         for name, first in launches:
             rows.append([name] + figures(first))
-            if is_mixed and first and not first.row['fence']:
+            if is_mixed and first and not first.row['fence_ms']:
                 for step in 'init', 'fence':
                     rows[-1][rows[0].index(step)] = '-'
         yield ''

@@ -10,7 +10,7 @@
  */
 #include "run.h"
 
-enum { ROUND_TRIPS = 10 }; /* per pair of clocks; the shortest counts */
+enum { ROUND_TRIPS = 10 }; /* per pair of clocks; the shortest is used */
 
 /* Receives a stamp from RANK. If FIRST is set, RANK may not have got this far yet, so this rank
  * sleeps while it waits and leaves its core to ranks that still have work to do. */
@@ -19,7 +19,6 @@ static int64_t receive(int rank, int first)
 	MPI_Request request;
 	int64_t stamp;
 
-	note_state(FOR_CLOCK, rank, now());
 	MPI_Irecv(&stamp, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD, &request);
 	if (first)
 		sleep_until_complete(&request);
@@ -31,17 +30,17 @@ static int64_t receive(int rank, int first)
 /* Compares clocks for BLOCK, one of BLOCKS blocks of N ranks. Only the first rank of BLOCK calls
  * this. It sends its clock to the child blocks, then asks the parent block for that block's clock.
  * Returns the offset of this clock from the parent's, or 0 for block 0, which has no parent. */
-struct clock compare_clocks(int block, int blocks, int n)
+struct estimate compare_clocks(int block, int blocks, int n)
 {
 	/* Nothing is known yet. The division by 256 prevents overflow when bounds are added up
 	 * along the tree and two such sums are added. */
-	struct clock best = {0, block ? INT64_MAX / 256 : 0};
+	struct estimate best = {0, block ? INT64_MAX / 256 : 0};
 	int subtree = block ? block & -block : blocks;
-	int parent = (block & (block - 1)) * n;
+	int parent = (block & (block - 1)) * n; /* the first rank of that block */
 
-	for (int64_t step = 1; step < subtree && block + step < blocks; step *= 2)
+	for (int64_t stride = 1; stride < subtree && block + stride < blocks; stride *= 2)
 		for (int i = 0; i < ROUND_TRIPS; i++) {
-			int child = (block + (int)step) * n;
+			int child = (block + (int)stride) * n;
 			int64_t here;
 
 			receive(child, i == 0);
@@ -55,96 +54,122 @@ struct clock compare_clocks(int block, int blocks, int n)
 		there = receive(parent, i == 0);
 		trip = now() - before;
 		if (trip >= 0 && (trip + 1) / 2 + 1 < best.bound)
-			best = (struct clock){before + trip / 2 - there, (trip + 1) / 2 + 1};
+			best = (struct estimate){before + trip / 2 - there, (trip + 1) / 2 + 1};
 	}
 	return best;
 }
 
 /* Stores in SUMS the offset of each block's clock from block 0's. The records hold the offset from
  * the parent's clock. */
-static void sum_clocks(const struct run *run, struct clock *sums)
+static void sum_offsets(const struct run *run, struct estimate *sums)
 {
 	sums[0] = run->records[0].clock;
 	for (int i = 1; i < run->size / run->n; i++) {
 		sums[i] = run->records[i * run->n].clock;
-		sums[i].offset += sums[i & (i - 1)].offset;
+		sums[i].value += sums[i & (i - 1)].value;
 		sums[i].bound += sums[i & (i - 1)].bound;
 	}
 }
 
-/* Returns the offset of clock A from clock B, given the offsets of both from a third clock. */
-static struct clock difference(const struct clock *a, const struct clock *b)
+/* Returns the offset of clock A from clock B, given the offsets of both from a third clock. If A
+ * and B are the same clock, it is exactly 0. */
+static struct estimate difference(const struct estimate *a, const struct estimate *b)
 {
-	return (struct clock){a->offset - b->offset, a == b ? 0 : a->bound + b->bound};
+	return (struct estimate){a->value - b->value, a == b ? 0 : a->bound + b->bound};
 }
 
-/* Returns the block whose clock is the median of CLOCKS. If their number is even, the median is the
- * lower of the two in the middle. */
-static int find_median_block(const struct clock *clocks, int blocks)
+/* Returns the block whose clock is the median, given the OFFSETS of all clocks from one of them. If
+ * their number is even, the median is the lower of the two in the middle. */
+static int find_median_block(const struct estimate *offsets, int blocks)
 {
-	int64_t *offsets = allocate(blocks, sizeof *offsets);
+	int64_t *sorted = allocate(blocks, sizeof *sorted);
 	int block = 0;
 
 	for (int i = 0; i < blocks; i++)
-		offsets[i] = clocks[i].offset;
-	qsort(offsets, (size_t)blocks, sizeof *offsets, compare_times);
-	while (clocks[block].offset != offsets[(blocks - 1) / 2])
+		sorted[i] = offsets[i].value;
+	qsort(sorted, (size_t)blocks, sizeof *sorted, compare_times);
+	while (offsets[block].value != sorted[(blocks - 1) / 2])
 		block++;
-	free(offsets);
+	free(sorted);
 	return block;
 }
 
-/* On rank 0: finds the median clock and the reference clock, and stores in every rank's record the
- * offset of its clock from the reference clock. */
+/* Returns by how much OFFSET exceeds its bound. The result is 0 or less if the clock may be right.
+ * */
+static int64_t excess(struct estimate offset)
+{
+	return llabs(offset.value) - offset.bound;
+}
+
+/* On rank 0: finds the median clock, the worst clock and the reference clock, and the offset of
+ * each block's clock from the reference clock. */
 void resolve_clocks(struct run *run)
 {
 	int blocks = run->size / run->n, reference;
-	struct clock *sums = allocate(blocks, sizeof *sums);
+	struct estimate *sums = allocate(blocks, sizeof *sums);
 
-	sum_clocks(run, sums);
+	sum_offsets(run, sums);
 	run->median_block = run->worst_block = reference = find_median_block(sums, blocks);
 	for (int rank = run->size - 1; rank >= 0; rank--)
 		if (run->records[rank].on_launch_node) {
 			run->launch_clock_known = 1;
 			reference = rank / run->n; /* the lowest such rank comes last */
 		}
+	run->offsets = allocate(blocks, sizeof *run->offsets);
 	for (int i = 0; i < blocks; i++) {
-		struct clock clock = difference(sums + i, sums + run->median_block);
+		struct estimate offset = difference(sums + i, sums + run->median_block);
 
-		/* If several offsets are equally large, often 0, the one with the largest bound
-		 * counts. */
-		if (llabs(clock.offset) > llabs(run->worst.offset) ||
-		    (llabs(clock.offset) == llabs(run->worst.offset) &&
-		     clock.bound > run->worst.bound)) {
-			run->worst = clock;
+		run->offsets[i] = difference(sums + i, sums + reference);
+		/* The worst clock is the one, other than the median, whose offset exceeds its bound
+		 * by most. */
+		if (i != run->median_block && (run->worst_block == run->median_block ||
+					       excess(offset) > excess(run->worst))) {
+			run->worst = offset;
 			run->worst_block = i;
 		}
-		if (llabs(clock.offset) > MAX(clock.bound, llabs(run->doubtful.offset))) {
-			run->doubtful = clock;
-			run->doubtful_block = i;
-		}
 	}
-	for (int rank = 0; rank < run->size; rank++)
-		run->records[rank].clock = difference(sums + rank / run->n, sums + reference);
 	free(sums);
+}
+
+/* Returns the offset of RANK's clock from the reference clock, as measured. */
+struct estimate offset_of(const struct run *run, int rank)
+{
+	return run->offsets[rank / run->n];
 }
 
 /* Returns the offset to subtract from RANK's stamps. An offset within its bound counts as 0,
  * because it may be noise. */
-int64_t clock_offset(const struct run *run, int rank)
+int64_t correction(const struct run *run, int rank)
 {
-	const struct clock *clock = &run->records[rank].clock;
+	struct estimate offset = offset_of(run, rank);
 
-	return llabs(clock->offset) > clock->bound ? clock->offset : 0;
+	return excess(offset) > 0 ? offset.value : 0;
+}
+
+/* Returns the rank whose reply was the latest by the reference clock. */
+int corrected_slowest(const struct run *run)
+{
+	int slowest = 0; /* rank 0 is always an originator */
+	int64_t latest = INT64_MIN;
+
+	for (int rank = 0; rank < run->size; rank++) {
+		int64_t replied;
+
+		if (run->responder[rank] < 0)
+			continue;
+		replied = run->replied[rank] - correction(run, rank);
+		if (replied <= latest)
+			continue;
+		latest = replied;
+		slowest = rank;
+	}
+	return slowest;
 }
 
 /* Returns the time as measured by the reference clock. */
 int64_t corrected_time(const struct run *run)
 {
-	int64_t latest = INT64_MIN;
+	int slowest = corrected_slowest(run);
 
-	for (int rank = 0; rank < run->size; rank++)
-		if (run->responder[rank] >= 0)
-			latest = MAX(latest, run->replied[rank] - clock_offset(run, rank));
-	return latest - run->start;
+	return run->replied[slowest] - correction(run, slowest) - run->start;
 }

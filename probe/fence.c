@@ -5,9 +5,16 @@
  * defines and exports the functions that MPI libraries call to enter a fence. Each function takes a
  * stamp, calls the library's function of the same name, and takes another stamp. Whatever happens
  * here, the library's function receives what the caller passed, and the caller receives its result.
+ * (The one exception: a weak reference to one of these names resolves even if no library defines
+ * it.)
+ *
+ * A non-blocking fence returns at once and ends in a callback. Until then, the MPI library may do
+ * work of its own, and may find afterwards that it need not wait. To wait, Open MPI calls usleep in
+ * a loop until the callback arrives, so usleep is intercepted, too.
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
- * (work.c); and one look-up per function, which takes 4 to 7 us.
+ * (work.c); one look-up per function, which takes 4 to 7 us; and for each usleep in a non-blocking
+ * fence, a look-up of its caller, until the rank is known to wait.
  *
  * Fences cannot be seen if the MPI library has its start-up protocol built in, as MPICH does, or is
  * linked so that its calls cannot be intercepted. Builds by hand leave this code out. So do static
@@ -17,90 +24,82 @@
 
 #include <stdatomic.h>
 
-/* The stamps of the first fences; 0 if a fence has not been entered or left yet. Callbacks write
- * here from the library's thread. */
+_Static_assert(FENCES <= 8, "a record has 8 bits for background and waited");
+
+/* The first fences. Callbacks write here from the library's thread. */
 static struct {
-	_Atomic int64_t entered, left;
+	_Atomic int64_t entered, left; /* stamps; 0 if it has not been entered or left yet */
+	atomic_bool background; /* it is non-blocking */
+	atomic_bool waited; /* it is non-blocking, and this rank has called usleep to wait in it */
 } fences[FENCES];
 
-/* The function that was found last and the library that contains it; NULL if none has been found
- * yet. */
-static struct {
-	const char *name, *file;
-} library;
+/* The name of the function that the MPI library called last to enter a fence, or NULL. */
+static const char *last_function;
 
-/* Returns the interface and the library whose fences are seen, for example "PMIx, libpmix.so.2", in
- * static storage; NULL if none have been seen. */
-const char *fence_library(void)
+/* Returns the interface whose fences are seen: "PMIx", "PMI2" or "PMI", in static storage; NULL if
+ * none have been seen. */
+const char *fence_interface(void)
 {
-	static char text[80];
-	const char *slash = library.file ? strrchr(library.file, '/') : NULL;
+	static char text[8];
 
-	if (!library.file)
+	if (!last_function)
 		return NULL;
-	snprintf(text, sizeof text, "%.*s, %.60s", (int)strcspn(library.name, "_"), library.name,
-		 slash ? slash + 1 : library.file);
+	snprintf(text, sizeof text, "%.*s", (int)strcspn(last_function, "_"), last_function);
 	return text;
 }
 
-/* Returns whether this rank is in a fence now. Stores in *SINCE when it entered that fence or, if
- * it is in none, when it left the last one. If it has left a fence, stores in *LEFT the mark of
- * leaving the last one. Async-signal-safe. */
-int in_fence(int64_t *since, enum mark *left)
+/* Returns whether this rank is waiting in a fence now. If it has entered any, stores in *FROM the
+ * mark at which its present state began, and in *SINCE the stamp of that mark. What a rank does in
+ * a non-blocking fence without waiting is MPI_Init's own work, which is timed from the entry.
+ * Async-signal-safe. */
+int in_fence(int64_t *since, enum mark *from)
 {
+	int waiting = 0;
+
 	for (int i = 0; i < FENCES; i++) {
-		int64_t entered = fences[i].entered, left_at = fences[i].left;
+		int64_t entered = fences[i].entered, left = fences[i].left;
+		int waits = !fences[i].background || fences[i].waited;
+		int has_left = waits && left;
 
 		if (!entered)
 			continue;
-		*since = left_at ? left_at : entered;
-		if (!left_at)
-			return 1;
-		*left = FENCE_LEFT + 2 * i;
+		waiting = waits && !left;
+		*since = has_left ? left : entered;
+		*from = (has_left ? FENCE_LEFT : FENCE_ENTERED) + 2 * i;
 	}
-	return 0;
+	return waiting;
 }
 
-/* Returns whether NAME, one of Open MPI's settings, is switched on in the environment. */
-static int is_on(const char *name)
-{
-	const char *text = getenv(name);
-
-	return text && *text && strcmp(text, "0") != 0 && strcmp(text, "false") != 0;
-}
-
-/* Fills in the fences' marks in RECORD, and what this process did in its own steps. RECORD must
- * already hold INIT_RETURNED. Counting stops at the first fence that was not left before MPI_Init
- * returned; its marks and those of later fences are UNKNOWN. No fence counts if Open MPI was told
- * not to wait in fences. */
+/* Fills in the fences in RECORD: their stamps, what this process had done by then, and which of
+ * them it waited in. RECORD must already hold INIT_RETURNED. Counting stops at the first fence that
+ * had not ended before MPI_Init returned; its stamps and those of later fences are UNKNOWN. */
 void read_fences(struct record *record)
 {
-	enum mark mark = FENCE_ENTERED, from = MAIN_ENTERED;
+	int k = 0;
 
 	for (int m = FENCE_ENTERED; m < FENCES_END; m++)
-		record->mark[m] = UNKNOWN;
-	store_work(record, MAIN_ENTERED, START, MAIN_ENTERED);
-	if (is_on("OMPI_MCA_pmix_base_async_modex") || is_on("OMPI_MCA_async_mpi_init"))
-		return;
+		record->stamp[m] = UNKNOWN;
 	for (int i = 0; i < FENCES; i++) {
 		int64_t entered = fences[i].entered, left = fences[i].left;
 
 		if (!entered)
 			continue;
-		if (!left || left > record->mark[INIT_RETURNED])
+		if (!left || left > record->stamp[INIT_RETURNED])
 			break;
-		record->mark[mark] = entered;
-		record->mark[mark + 1] = left;
-		store_work(record, mark, from, FENCE_ENTERED + 2 * i);
-		from = FENCE_LEFT + 2 * i;
-		mark += 2;
+		for (int side = FENCE_ENTERED; side <= FENCE_LEFT; side++) {
+			record->stamp[side + 2 * k] = side == FENCE_ENTERED ? entered : left;
+			store_reading(record, side + 2 * k, side + 2 * i);
+		}
+		record->background |= (uint8_t)(fences[i].background << k);
+		record->waited |= (uint8_t)(fences[i].waited << k);
+		k++;
 	}
-	store_work(record, INIT_RETURNED, from, INIT_RETURNED);
 }
 
 #ifdef SEE_FENCES
 #include <dlfcn.h>
 #include <link.h>
+#include <unistd.h>
 
 static atomic_int entered_count; /* number of fences entered */
 
@@ -110,24 +109,34 @@ static struct callback {
 	void *data;
 } callbacks[FENCES];
 
-/* How deeply this thread is nested in the functions below. A library's PMIx_Fence may call
- * PMIx_Fence_nb, and so reach ours. Only the outermost call counts as a fence. */
+/* How many fence functions this thread is in: a library's PMIx_Fence may call PMIx_Fence_nb. Only
+ * the outermost call counts as a fence. */
 static _Thread_local int depth;
 
-/* Begins a fence, which counts only if it is a fence OF_ALL ranks. Returns its index, or -1 if it
- * does not count. Every call must be matched by a call to leave_fence() or, for a non-blocking
- * fence, by depth--. */
-static int enter_fence(int of_all)
-{
-	int i;
+/* The index of the fence that this thread entered last, or -1 if that does not count. */
+static _Thread_local int last_entered = -1;
 
-	if (depth++ > 0 || !of_all)
+/* Begins a fence, which counts only if it is a fence OF_ALL ranks. BACKGROUND is set if it is
+ * non-blocking. Returns its index, or -1 if it does not count. Every call must be matched by a call
+ * to leave_fence() or, for a non-blocking fence, by depth--. */
+static int enter_fence(int of_all, int background)
+{
+	int64_t entered;
+	int i = -1;
+
+	if (depth++ > 0)
 		return -1;
-	i = atomic_fetch_add(&entered_count, 1);
+	if (of_all)
+		i = atomic_fetch_add(&entered_count, 1);
 	if (i >= FENCES)
+		i = -1;
+	last_entered = i;
+	if (i < 0)
 		return -1;
-	fences[i].entered = now();
+	entered = now();
 	note_work(FENCE_ENTERED + 2 * i);
+	fences[i].background = background;
+	fences[i].entered = entered;
 	return i;
 }
 
@@ -186,6 +195,7 @@ static void find_function(void **function, const char *name, void *caller)
 	void *program;
 	Dl_info object;
 
+	last_function = name;
 	if (*function) /* found by an earlier call */
 		return;
 	*function = dlsym(RTLD_NEXT, name);
@@ -195,10 +205,6 @@ static void find_function(void **function, const char *name, void *caller)
 		dlinfo(program, RTLD_DI_LINKMAP, &loaded);
 	for (; loaded && !*function; loaded = loaded->l_next)
 		*function = function_of(loaded->l_name, name);
-	if (*function && dladdr(*function, &object)) {
-		library.name = name;
-		library.file = object.dli_fname;
-	}
 }
 
 /* The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI.
@@ -209,7 +215,7 @@ static void find_function(void **function, const char *name, void *caller)
 	EXPORTED int name parameters                                                               \
 	{                                                                                          \
 		static int(*function) parameters;                                                  \
-		int fence = enter_fence(of_all), result = -1;                                      \
+		int fence = enter_fence(of_all, 0), result = -1;                                   \
                                                                                                    \
 		find_function((void **)&function, #name, __builtin_return_address(0));             \
 		if (function)                                                                      \
@@ -230,7 +236,7 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 			   callback_fn *done, void *data)
 {
 	static int (*function)(const void *, size_t, const void *, size_t, callback_fn *, void *);
-	int fence = enter_fence(done && covers_all_ranks(procs, count)), result = -1;
+	int fence = enter_fence(done && covers_all_ranks(procs, count), 1), result = -1;
 
 	find_function((void **)&function, "PMIx_Fence_nb", __builtin_return_address(0));
 	if (fence >= 0) {
@@ -244,5 +250,31 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 	if (fence >= 0 && result != 0)
 		fences[fence].entered = 0;
 	return result;
+}
+
+/* Returns whether CALLER is in the library that contains Open MPI's start-up. Other libraries
+ * also call usleep (libpsm2, libinfinipath, libfabric), but that counts as work. */
+static int is_open_mpi(void *caller)
+{
+	static _Atomic(void *) library; /* its address; looked up once */
+	Dl_info object;
+	void *init;
+
+	if (!library && (init = dlsym(RTLD_DEFAULT, "ompi_mpi_init")) && dladdr(init, &object))
+		library = object.dli_fbase;
+	return library && dladdr(caller, &object) && object.dli_fbase == library;
+}
+
+/* Does what the C library's usleep does. If Open MPI calls it while the callback of a non-blocking
+ * fence is outstanding, this rank is waiting in that fence. */
+EXPORTED int usleep(useconds_t us)
+{
+	struct timespec time = {us / 1000000, us % 1000000 * 1000};
+	int i = last_entered;
+
+	if (i >= 0 && fences[i].background && !fences[i].waited && !fences[i].left &&
+	    is_open_mpi(__builtin_return_address(0)))
+		fences[i].waited = 1;
+	return nanosleep(&time, NULL);
 }
 #endif

@@ -8,169 +8,212 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-static const char csv_header[] =
-	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
-	"exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
-	"mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_host,offset_bound_ms,"
-	"executable_bytes,mpi\n";
+/* A row that is being written to FILE or, while that is NULL, the header. The same calls add the
+ * columns of both. */
+struct row {
+	FILE *file;
+	char header[800];
+	int columns; /* how many have been added */
+};
 
-/* Writes VALUE as a cell of COLUMN. The cell is empty if VALUE is UNKNOWN. */
-static void write_cell(FILE *file, enum column column, int64_t value)
+/* Prints that WHAT ("read" or "write") has failed for the file NAME because of errno. */
+static void print_failure(const char *what, const char *name)
 {
-	fprintf(file, ",%s", format_value(column, value));
+	print_error("cannot %s '%.500s': %s; choose a file that can be read and written on the "
+		    "node of rank 0",
+		    what, name, strerror(errno));
 }
 
-/* Writes a cell with the time US in ms, or an empty cell if it is UNKNOWN. */
-static void write_ms(FILE *file, int64_t us)
+/* Returns whether the first line of FILE is HEADER. If so, stores its last character in *LAST. */
+static int has_header(FILE *file, const char *header, int *last)
 {
-	write_cell(file, COMPLETED, us); /* any column of times would do */
+	for (; *header; header++)
+		if (fgetc(file) != (unsigned char)*header)
+			return 0;
+	if (fgetc(file) != '\n')
+		return 0;
+	if (fseek(file, -1, SEEK_END) == 0)
+		*last = fgetc(file);
+	return 1;
 }
 
-/* Writes a cell with TEXT, replacing commas with '?'. */
-static void write_text(FILE *file, const char *text)
+/* Opens NAME, the file of OPTION, with MODE "a" or "w", and writes HEADER unless it is there
+ * already. A regular file that is not empty must begin with the line HEADER, so that no other file
+ * is overwritten or appended to. If it does not, or cannot be opened, prints an error and returns
+ * NULL. */
+static FILE *open_file(const char *option, const char *name, const char *mode, const char *header)
 {
-	fputc(',', file);
-	for (; *text; text++)
-		fputc(*text == ',' ? '?' : *text, file);
+	struct stat before;
+	FILE *file;
+	int same, last = EOF; /* the last character of what is kept */
+
+	/* Other kinds of files count as empty. Reading a pipe, for example, would block. */
+	if (stat(name, &before) == 0 && S_ISREG(before.st_mode) && before.st_size > 0) {
+		file = fopen(name, "r");
+		if (!file) {
+			print_failure("read", name);
+			return NULL;
+		}
+		same = has_header(file, header, &last);
+		fclose(file);
+		if (!same) {
+			print_error("'%.500s' begins with another header: it was written by "
+				    "another version, or not by %s; choose a new file",
+				    name, option);
+			return NULL;
+		}
+	}
+	file = fopen(name, mode);
+	if (!file) {
+		print_failure("write", name);
+		return NULL;
+	}
+	if (last == EOF || *mode == 'w')
+		fprintf(file, "%s\n", header);
+	else if (last != '\n')
+		fputc('\n', file); /* a full disk may have truncated the last row */
+	return file;
 }
 
-/* Closes FILE, which is NULL if NAME could not be opened, and reports any error. Returns the exit
+/* Closes FILE, called NAME, and prints an error if it could not be written. Returns the exit
  * status. */
 static int close_file(FILE *file, const char *name)
 {
-	int failed = !file || ferror(file);
+	int failed = ferror(file);
 
-	if (file && fclose(file) != 0)
-		failed = 1;
-	if (failed)
-		report("error",
-		       "cannot write '%.500s': %s; choose a file that is writable on the node "
-		       "of rank 0",
-		       name, strerror(errno));
-	return failed;
-}
-
-/* Writes the header if FILE, called NAME, is empty; a terminal and a pipe count as empty. Returns 0
- * if FILE begins with another header or cannot be read. */
-static int ensure_header(FILE *file, const char *name)
-{
-	char line[sizeof csv_header] = "";
-	struct stat before = {.st_size = 0};
-	FILE *reader; /* FILE is open only for writing, so that fopen waits for a pipe's reader */
-	int same;
-
-	fstat(fileno(file), &before);
-	if (before.st_size == 0) {
-		fputs(csv_header, file);
+	if (fclose(file) != 0 || failed) {
+		print_failure("write", name);
 		return 1;
 	}
-	reader = fopen(name, "r");
-	if (!reader)
-		return 0;
-	same = fgets(line, sizeof line, reader) && strcmp(line, csv_header) == 0;
-	if (same && fseek(reader, -1, SEEK_END) == 0 && fgetc(reader) != '\n')
-		fputc('\n', file); /* a full disk may have truncated the last row */
-	fclose(reader);
-	return same;
+	return 0;
 }
 
-/* Writes a cell with the sum of COLUMN over the steps of PATH. If no step has a value in COLUMN,
- * the cell is empty, or 0 if COLUMN is CLOCK. */
-static void write_sum(FILE *file, const struct run *run, const struct path *path,
-		      enum column column)
+/* Adds a column to ROW: TEXT, in which commas are replaced or, to a header, NAME with SUFFIX. */
+static void add_text(struct row *row, const char *name, const char *suffix, const char *text)
 {
-	int64_t sum = column == CLOCK ? 0 : UNKNOWN;
+	const char *comma = row->columns++ > 0 ? "," : "";
+	size_t used = strlen(row->header);
 
-	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
-	     step++) {
-		int64_t value = UNKNOWN;
-
-		if (column == step->column)
-			value = step->us;
-		else if (column >= CPU)
-			value = step_value(run, step->end.rank, step->end.mark, step->us, column);
-		if (value != UNKNOWN)
-			sum = MAX(sum, 0) + value; /* UNKNOWN counts as 0 */
+	if (!row->file) {
+		snprintf(row->header + used, sizeof row->header - used, "%s%s%s", comma, name,
+			 suffix);
+		return;
 	}
-	write_cell(file, column, sum);
+	fputs(comma, row->file);
+	for (; *text; text++)
+		fputc(*text == ',' ? '?' : *text, row->file);
 }
 
-/* Returns the maximum of COLUMN over all ranks, or UNKNOWN if no rank has a value in it. */
-static int64_t find_max(const struct run *run, enum column column)
+static void add_number(struct row *row, const char *name, int64_t number)
 {
-	int64_t max = UNKNOWN; /* which is less than any value */
+	char text[32];
 
-	for (int rank = 0; rank < run->size; rank++)
-		max = MAX(max, column_value(run, rank, column));
-	return max;
+	snprintf(text, sizeof text, "%lld", (long long)number);
+	add_text(row, name, "", text);
+}
+
+/* Adds VALUE, in the unit of COLUMN, under NAME. The cell is empty if VALUE is UNKNOWN. */
+static void add_value(struct row *row, const char *name, enum column column, int64_t value)
+{
+	add_text(row, name, headings[column].unit == MS ? "_ms" : "", format_value(column, value));
+}
+
+static void add_ms(struct row *row, const char *name, int64_t us)
+{
+	add_value(row, name, COMPLETED, us); /* any column of times would do */
+}
+
+static void add_outlier(struct row *row, const struct run *run, const struct outlier *outlier)
+{
+	const struct step *step = outlier->step;
+	int rank = step ? step->end.rank : -1;
+	char number[16] = "";
+
+	if (step)
+		snprintf(number, sizeof number, "%d", rank);
+	add_text(row, "outlier", "", step ? headings[step->column].name : "");
+	add_text(row, "outlier_rank", "", number);
+	add_text(row, "outlier_host", "", step ? run->records[rank].host : "");
+	add_ms(row, "outlier", step ? outlier->excess : UNKNOWN);
+	add_text(row, "outlier_kind", "",
+		 outlier->kind < COLUMNS ? headings[outlier->kind].name : "");
+}
+
+/* Adds the columns of --csv to ROW. */
+static void add_result(struct row *row, const struct run *run, const struct path *path,
+		       const struct outlier *outlier)
+{
+	char version[MPI_MAX_LIBRARY_VERSION_STRING], date[32], started[48];
+	time_t seconds = (time_t)(run->start / 1000000);
+
+	strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
+	snprintf(started, sizeof started, "%s.%06dZ", date, (int)(run->start % 1000000));
+	add_text(row, "started", "", started);
+	add_number(row, "nodes", run->size / run->n);
+	add_number(row, "ppn", run->n);
+	add_number(row, "ranks", run->size);
+	add_ms(row, "time", run->time);
+	add_ms(row, "corrected", run->launch_clock_known ? corrected_time(run) : UNKNOWN);
+	add_number(row, "slowest_rank", run->slowest);
+	add_text(row, "slowest_host", "", run->records[run->slowest].host);
+	for (enum column column = 0; column < COLUMNS; column++)
+		if (headings[column].where & PATH)
+			add_value(row, headings[column].name, column, sum_path(run, path, column));
+	add_outlier(row, run, outlier);
+	add_ms(row, "mpi_init_max", summarise(run, ALL_STEPS, WHOLE_INIT).max);
+	add_ms(row, "repeat_max", summarise(run, ALL_STEPS, REPEAT).max);
+	add_ms(row, "offset", run->worst.value);
+	add_text(row, "offset_host", "", run->records[run->worst_block * run->n].host);
+	add_text(row, "median_host", "", run->records[run->median_block * run->n].host);
+	add_ms(row, "offset_bound", run->worst.bound);
+	add_number(row, "executable_bytes", executable_size());
+	read_mpi_version(version);
+	version[strcspn(version, ",")] = '\0';
+	add_text(row, "mpi", "", version);
+}
+
+/* Adds the columns of --ranks to ROW, for RANK. */
+static void add_rank(struct row *row, const struct run *run, int rank)
+{
+	add_number(row, "rank", rank);
+	add_number(row, "node", rank / run->n + 1);
+	add_text(row, "host", "", run->records[rank].host);
+	for (enum column column = 0; column < COLUMNS; column++)
+		if (headings[column].where & RANK)
+			add_value(row, headings[column].name, column,
+				  column_value(run, rank, column));
+	add_ms(row, "clock_offset", correction(run, rank));
 }
 
 /* Appends the result's row to the file NAME. Returns the exit status. */
-int append_row(const struct run *run, const struct path *path, const char *name)
+int append_row(const struct run *run, const struct path *path, const struct outlier *outlier,
+	       const char *name)
 {
-	const struct record *records = run->records;
-	char version[MPI_MAX_LIBRARY_VERSION_STRING], started[32];
-	time_t seconds = (time_t)(run->start / 1000000);
-	FILE *file;
+	struct row row = {NULL, "", 0};
 
-	errno = 0;
-	file = fopen(name, "a");
-	if (!file)
-		return close_file(file, name);
-	if (!ensure_header(file, name)) {
-		report("error",
-		       "cannot append to '%.500s': its CSV header does not match; choose a new "
-		       "file",
-		       name);
-		fclose(file);
+	add_result(&row, run, path, outlier);
+	row.file = open_file("--csv", name, "a", row.header);
+	if (!row.file)
 		return 1;
-	}
-	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
-	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
-		run->n, run->size);
-	write_ms(file, run->time);
-	write_ms(file, run->launch_clock_known ? corrected_time(run) : UNKNOWN);
-	fprintf(file, ",%d", run->slowest);
-	write_text(file, records[run->slowest].host);
-	for (enum column column = DAEMON; column <= FAULTS; column++)
-		write_sum(file, run, path, column);
-	write_ms(file, find_max(run, WHOLE_INIT));
-	write_ms(file, find_max(run, REPEAT));
-	write_ms(file, run->worst.offset);
-	write_text(file, records[run->worst_block * run->n].host);
-	write_text(file, records[run->median_block * run->n].host);
-	write_ms(file, run->worst.bound);
-	fprintf(file, ",%lld", (long long)executable_size());
-	read_mpi_version(version);
-	version[strcspn(version, ",")] = '\0';
-	write_text(file, version);
-	fputc('\n', file);
-	return close_file(file, name);
+	row.columns = 0;
+	add_result(&row, run, path, outlier);
+	fputc('\n', row.file);
+	return close_file(row.file, name);
 }
 
 /* Writes a row for each rank to the file NAME. Returns the exit status. */
 int write_ranks(const struct run *run, const char *name)
 {
-	static const enum column columns[] = {DAEMON, SPAWN,    EXEC,       INIT,   FENCE,
-					      WAIT,   EXCHANGE, WHOLE_INIT, REPEAT, COMPLETED,
-					      CPU,    CPU_WAIT, BLOCKED,    FAULTS, COLUMNS};
-	FILE *file;
+	struct row row = {NULL, "", 0};
 
-	errno = 0;
-	file = fopen(name, "w");
-	if (!file)
-		return close_file(file, name);
-	fputs("rank,node,host", file);
-	for (const enum column *column = columns; *column != COLUMNS; column++)
-		fprintf(file, ",%s%s", column_names[*column], *column == FAULTS ? "" : "_ms");
-	fputs(",clock_offset_ms\n", file);
+	add_rank(&row, run, 0);
+	row.file = open_file("--ranks", name, "w", row.header);
+	if (!row.file)
+		return 1;
 	for (int rank = 0; rank < run->size; rank++) {
-		fprintf(file, "%d,%d", rank, rank / run->n + 1);
-		write_text(file, run->records[rank].host);
-		for (const enum column *column = columns; *column != COLUMNS; column++)
-			write_cell(file, *column, column_value(run, rank, *column));
-		write_ms(file, clock_offset(run, rank));
-		fputc('\n', file);
+		row.columns = 0;
+		add_rank(&row, run, rank);
+		fputc('\n', row.file);
 	}
-	return close_file(file, name);
+	return close_file(row.file, name);
 }

@@ -12,29 +12,42 @@ void sleep_until_released(void)
 	MPI_Request request;
 	char nothing = 0;
 
-	note_state(FOR_OTHERS, 0, now());
 	MPI_Ibcast(&nothing, 1, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);
 }
 
+/* Returns how far this node's clock has jumped since RAW was read in main: by how much the realtime
+ * clock has moved relative to the raw monotonic clock, which nobody can set or slew. Returns 0 if
+ * that is within the error of the two readings. */
+static int64_t measure_jump(struct estimate raw)
+{
+	struct estimate later = read_offset(CLOCK_MONOTONIC_RAW);
+	int64_t jump = later.value - raw.value;
+
+	return llabs(jump) > later.bound + raw.bound ? jump : 0;
+}
+
 /* Completes MINE, the record of this rank, and brings the records of all ranks to rank 0. BOOT is
- * the time at which this node booted, according to its own clock when main was entered. */
-void gather_records(struct run *run, struct record *mine, int64_t boot)
+ * the stamp at which this node booted, and RAW the offset of the realtime clock from the raw
+ * monotonic clock; both were read when main was entered. */
+void gather_records(struct run *run, struct record *mine, int64_t boot, struct estimate raw)
 {
 	MPI_Request request;
 
 	identify_node(mine);
 	read_creation(mine, boot);
+	store_reading(mine, MAIN_ENTERED, MAIN_ENTERED);
 	read_fences(mine);
+	store_reading(mine, INIT_RETURNED, INIT_RETURNED);
 	if (world.rank % run->n == 0)
 		mine->clock = compare_clocks(world.rank / run->n, run->size / run->n, run->n);
 	if (world.rank == 0)
 		run->records = allocate(run->size, sizeof *mine);
 	/* MPI_Igather would connect every rank to rank 0, and MPI_Gather polls while it waits. So
 	 * all ranks first wait for each other in a barrier, in which they sleep. */
-	note_state(FOR_OTHERS, 0, now());
 	MPI_Ibarrier(MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);
+	mine->jump = measure_jump(raw); /* All clocks have been compared by now. */
 	MPI_Gather(mine, sizeof *mine, MPI_BYTE, run->records, sizeof *mine, MPI_BYTE, 0,
 		   MPI_COMM_WORLD);
 }

@@ -6,6 +6,8 @@
  */
 #include "run.h"
 
+enum { LARGE_US = 1000, LARGE_PART = 100 }; /* 1 ms, 1/100 of the time */
+
 static const char *host_of(const struct run *run, int rank)
 {
 	return run->records[rank].host;
@@ -27,10 +29,10 @@ static int compare_blocks(const void *a, const void *b)
 	return p->rank - q->rank;
 }
 
-/* Looks for two blocks on one node. If SAME_HOST is set, their host names must also be the same.
- * Returns the first rank of the later block, and stores the first rank of the earlier block in
- * *EARLIER. If there are several such pairs, the one whose later block is lowest counts. Returns -1
- * if there is none. */
+/* Looks for two blocks on one node. If SAME_HOST is set, their host names must also be the same:
+ * different names are probably those of containers. Returns the first rank of the later block, and
+ * stores the first rank of the earlier block in *EARLIER. If there are several such pairs, the one
+ * whose later block is lowest wins. Returns -1 if there is none. */
 static int find_shared_node(const struct run *run, int same_host, int *earlier)
 {
 	int count = run->size / run->n, later = -1;
@@ -61,10 +63,11 @@ static int find_stray(const struct run *run)
 	return -1;
 }
 
-/* Returns whether CLOCK is off by more than the largest of its bound, 1 ms and 1 % of the time. */
-static int is_off(const struct run *run, struct clock clock)
+/* Returns whether OFF, a clock's offset or jump, exceeds the largest of its bound, 1 ms and 1 % of
+ * the time. */
+static int is_large(const struct run *run, struct estimate off)
 {
-	return llabs(clock.offset) > MAX(MAX(clock.bound, 1000), run->time / 100);
+	return llabs(off.value) > MAX(MAX(off.bound, LARGE_US), run->time / LARGE_PART);
 }
 
 static int check_placement(const struct run *run)
@@ -78,29 +81,27 @@ static int check_placement(const struct run *run)
 	}
 	if (later < 0)
 		return 1;
-	report("error",
-	       "wrong placement: ranks %d and %d must be on %s, but their hosts are %s and %s; "
-	       "start N = %d processes per node, nodes times %d in total, and fill each node "
-	       "before the next, with srun --distribution=block or mpirun --map-by ppr:%d:node",
-	       earlier, later, rule, host_of(run, earlier), host_of(run, later), run->n, run->n,
-	       run->n);
+	print_error("wrong placement: ranks %d and %d must be on %s, but their hosts are %s and "
+		    "%s; start exactly N = %d processes on every node, and fill one before the "
+		    "next, with srun --distribution=block or mpirun --map-by ppr:%d:node",
+		    earlier, later, rule, host_of(run, earlier), host_of(run, later), run->n,
+		    run->n);
 	return 0;
 }
 
-/* If a clock was stepped between two marks, their difference is wrong, even though the offsets that
- * are measured afterwards look perfect. */
-static int check_steps(const struct run *run)
+/* A jump between two stamps makes their difference wrong. A jump before the clocks were compared
+ * also makes the offset and the corrected time wrong, however small the bound is. */
+static int check_jumps(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++) {
-		int64_t step = run->records[rank].step;
+		int64_t jump = run->records[rank].jump;
 
-		if (!is_off(run, (struct clock){step, 0}))
+		if (!is_large(run, (struct estimate){jump, 0}))
 			continue;
-		report("error",
-		       "the clock of %s was stepped %.3f ms %s while the job ran; run again "
-		       "when nothing is stepping it (NTP, PTP, an administrator)",
-		       host_of(run, rank), (double)llabs(step) / 1000,
-		       step > 0 ? "forward" : "back");
+		print_error("the clock of %s was set or slewed %s by %.3f ms while the job ran; "
+			    "run again when nothing is changing it (NTP, PTP, an administrator)",
+			    host_of(run, rank), jump > 0 ? "forward" : "back",
+			    (double)llabs(jump) / 1000);
 		return 0;
 	}
 	return 1;
@@ -109,40 +110,50 @@ static int check_steps(const struct run *run)
 static int check_starts(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++)
-		if (run->records[rank].mark[START] != run->start) {
-			report("error",
-			       "ranks 0 and %d got different start times (SEC and USEC); call "
-			       "date once, before the launcher, not once per rank",
-			       rank);
+		if (run->records[rank].stamp[START] != run->start) {
+			print_error("ranks 0 and %d got different start times (SEC and USEC); "
+				    "call date once, before the launcher, not once per rank",
+				    rank);
 			return 0;
 		}
 	return 1;
 }
 
-/* Fails only if a rank certainly entered main before the start. If the launch node's clock is
- * unknown, it may be as far ahead as the clock of any block. */
-static int check_mains(const struct run *run)
+/* Returns for how long, at least, RANK had existed at the start, in us; 0 or less if it may not
+ * have. AHEAD is how far the launch node's clock may be ahead of the reference clock. Main is
+ * always entered after the start. If the launcher certainly created the process, it and its
+ * slurmstepd were also created after the start; those stamps are in ticks. */
+static int64_t existed_before(const struct run *run, int rank, int64_t ahead)
 {
-	/* how far the launch node's clock may be ahead of the reference clock */
+	const struct record *record = run->records + rank;
+	struct estimate offset = offset_of(run, rank);
+	int64_t first = record->stamp[MAIN_ENTERED];
+
+	if (record->for_launch && record->stamp[CREATED] != UNKNOWN)
+		first = MIN(first, record->stamp[CREATED] + 2 * TICK);
+	if (record->for_launch && record->stamp[PARENT_CREATED] != UNKNOWN &&
+	    strcmp(record->parent, "slurmstepd") == 0)
+		first = MIN(first, record->stamp[PARENT_CREATED] + 2 * TICK);
+	return run->start - (first - offset.value + offset.bound + ahead);
+}
+
+/* Fails only if a rank certainly existed before the start. If the launch node's clock is unknown,
+ * it may be as far ahead as the clock of any block. */
+static int check_existence(const struct run *run)
+{
 	int64_t ahead = 0;
 
-	for (int rank = 0; rank < run->size && !run->launch_clock_known; rank++) {
-		struct clock clock = run->records[rank].clock;
-
-		ahead = MAX(ahead, clock.offset + clock.bound);
-	}
+	for (int i = 0; i < run->size / run->n && !run->launch_clock_known; i++)
+		ahead = MAX(ahead, run->offsets[i].value + run->offsets[i].bound);
 	for (int rank = 0; rank < run->size; rank++) {
-		const struct record *record = run->records + rank;
-		int64_t latest = record->mark[MAIN_ENTERED] - record->clock.offset +
-				 record->clock.bound + ahead;
+		int64_t before = existed_before(run, rank, ahead);
 
-		if (latest >= run->start)
+		if (before <= 0)
 			continue;
-		report("error",
-		       "rank %d on %s was already running at least %.6f s before the start; "
-		       "check SEC and USEC, and synchronise the clocks of %s and the launch "
-		       "node",
-		       rank, record->host, (double)(run->start - latest) / 1e6, record->host);
+		print_error("rank %d on %s (or its slurmstepd) already existed at least %.6f s "
+			    "before the start; synchronise the clocks of %s and the launch node "
+			    "(in a direct call, check SEC and USEC first)",
+			    rank, host_of(run, rank), (double)before / 1e6, host_of(run, rank));
 		return 0;
 	}
 	return 1;
@@ -150,42 +161,56 @@ static int check_mains(const struct run *run)
 
 static int check_time(const struct run *run)
 {
-	const char *host = host_of(run, run->slowest);
+	int corrected = run->time >= 0 && run->launch_clock_known;
+	int slowest = corrected ? corrected_slowest(run) : run->slowest;
+	int64_t time = corrected ? corrected_time(run) : run->time;
+	char clock[80] = "reference clock";
 
-	if (run->time >= 0)
+	if (time >= 0)
 		return 1;
-	report("error",
-	       "the time is negative (%.6f s), because by its own clock, rank %d on %s received "
-	       "its reply before the start; synchronise the clocks and run again",
-	       (double)run->time / 1e6, run->slowest, host);
+	if (!corrected)
+		snprintf(clock, sizeof clock, "clock of %s", host_of(run, slowest));
+	print_error("the %stime is negative (%.6f s): by the %s, rank %d received its reply before "
+		    "the start; synchronise the clocks and run again",
+		    corrected ? "corrected " : "", (double)time / 1e6, clock, slowest);
 	return 0;
 }
 
-/* Returns whether the measurement is valid; if it is not, reports why. Must be called before
- * draw_timelines(), because it needs the stamps. */
+/* Returns whether the measurement is valid; if it is not, prints the first error that applies. */
 int check_measurement(const struct run *run)
 {
-	return check_placement(run) && check_steps(run) && check_starts(run) && check_mains(run) &&
-	       check_time(run);
+	return check_placement(run) && check_jumps(run) && check_starts(run) &&
+	       check_existence(run) && check_time(run);
 }
 
 static void warn_about_clocks(const struct run *run)
 {
-	struct clock clock = run->doubtful;
 	char corrected[80] =
 		"there is no corrected time because the launch node's clock is unknown";
+	int64_t off = run->worst.value;
 
-	if (!is_off(run, clock))
+	if (!is_large(run, run->worst))
 		return;
 	if (run->launch_clock_known)
 		snprintf(corrected, sizeof corrected, "the corrected time is %.2f ms",
 			 (double)corrected_time(run) / 1000);
-	report("warning",
-	       "the clock of %s is %.3f ms %s that of %s, the median of %d clocks (within %.3f "
-	       "ms); %s; synchronise the clocks and run again",
-	       host_of(run, run->doubtful_block * run->n), (double)llabs(clock.offset) / 1000,
-	       clock.offset > 0 ? "ahead of" : "behind", host_of(run, run->median_block * run->n),
-	       run->size / run->n, (double)clock.bound / 1000, corrected);
+	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the median of %d "
+		      "clocks; %s; synchronise the clocks and run again",
+		      host_of(run, run->worst_block * run->n), (double)llabs(off) / 1000,
+		      (double)run->worst.bound / 1000, off > 0 ? "ahead of" : "behind",
+		      host_of(run, run->median_block * run->n), run->size / run->n, corrected);
+}
+
+/* Warns if the start stamp came from a clock that was not compared with the others and is not known
+ * to be synchronised. */
+static void warn_about_launch_clock(const struct run *run)
+{
+	if (run->launch_clock_known || !getenv("OMPI_ZIATEST_NODE") ||
+	    to_number(getenv("OMPI_ZIATEST_SYNC"), INT64_MAX) >= 0)
+		return;
+	print_warning("the clock of the launch node could not be compared with those of the nodes, "
+		      "and is not known to be synchronised; the time may be wrong by its offset; "
+		      "run ziatest on a node of the job, or synchronise that clock");
 }
 
 /* Prints the warnings about a valid result. */
@@ -194,15 +219,14 @@ void print_warnings(const struct run *run)
 	int earlier, later = find_shared_node(run, 0, &earlier);
 
 	if (run->size == run->n)
-		report("warning",
-		       "the job ran on only one node, so nothing crossed the interconnect; if "
-		       "you meant to use more nodes, check the allocation, the hostfile and "
-		       "the number of processes");
+		print_warning("the job ran on only one node, so nothing crossed the interconnect; "
+			      "if you meant to use more nodes, check the allocation, the hostfile "
+			      "and the number of processes");
 	if (later >= 0)
-		report("warning",
-		       "ranks %d and %d run on the same kernel under different host names, %s "
-		       "and %s, so perhaps nothing crossed the interconnect; run one container "
-		       "per node",
-		       earlier, later, host_of(run, earlier), host_of(run, later));
+		print_warning("ranks %d and %d run on the same kernel under different host names, "
+			      "%s and %s, so perhaps nothing crossed the interconnect; run one "
+			      "container per node",
+			      earlier, later, host_of(run, earlier), host_of(run, later));
+	warn_about_launch_clock(run);
 	warn_about_clocks(run);
 }

@@ -2,7 +2,7 @@
  * launcher.c - how many processes the launcher started, and which one this is
  *
  * Each launcher passes both in environment variables. The first launcher in this list whose
- * variable is set counts, because it may have been called from a shell that was started by a
+ * variable is set wins, because it may have been called from a shell that was started by a
  * launcher further down the list.
  *
  * On the clock: launched_rank(), as part of arming the timeout.

@@ -1,16 +1,20 @@
 /*
- * path.c - the critical path: the chain of steps that made the result as late as it is
+ * path.c - the critical path, and the step that stands out on it
  *
  * Off the clock, on rank 0.
  */
 #include "run.h"
+
+/* A step stands out only if it is longer than the median by at least 1/OUTLIER_PART of the time
+ * and, if it is measured in ticks, by at least OUTLIER_TICKS. */
+enum { OUTLIER_PART = 10, OUTLIER_TICKS = 2 * TICK };
 
 /* Finds the critical path, backwards from the slowest rank's reply to the start. */
 void find_path(const struct run *run, struct path *path)
 {
 	struct point end = {run->slowest, REPLY_RECEIVED, 0}, begin;
 
-	end.at = run->records[end.rank].mark[end.mark];
+	end.at = run->timelines[end.rank].mark[end.mark];
 	path->first = STEPS;
 	if (end.at != run->time) /* its clock is not the reference, or the mark was raised */
 		path->step[--path->first] = (struct step){CLOCK, end, run->time - end.at};
@@ -22,7 +26,7 @@ void find_path(const struct run *run, struct path *path)
 	}
 }
 
-/* Returns what RANK mostly did in its step that ends in MARK: whichever of CPU, CPU_WAIT and
+/* Returns what RANK mostly did in its step that ends at MARK: whichever of CPU, CPU_WAIT and
  * BLOCKED is furthest above its own median over all ranks. Returns COLUMNS if that is unknown. */
 static enum column find_kind(const struct run *run, int rank, enum mark mark)
 {
@@ -43,44 +47,67 @@ static enum column find_kind(const struct run *run, int rank, enum mark mark)
 	return kind;
 }
 
-/* Finds the step of PATH that is furthest above the median of the same step over all ranks. It must
- * exceed that median by at least a tenth of the time and, if it is measured in ticks, by at least
- * two ticks. */
+/* Returns how many other ranks of RANK's block have a step that ends at MARK and is at least LEAST
+ * long. */
+static int count_others(const struct run *run, int rank, enum mark mark, int64_t least)
+{
+	int first = rank / run->n * run->n, count = 0;
+
+	for (int other = first; other < first + run->n; other++)
+		if (other != rank && step_length(run, other, mark) >= least)
+			count++;
+	return count;
+}
+
+/* Finds the step of PATH that is furthest above the median of the same step over all ranks. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
 	struct outlier outlier = {NULL, 0, 0, COLUMNS};
+	struct point end;
 	int64_t median = 0;
-	int rank, block;
 
 	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
 	     step++) {
-		struct point end = step->end;
-		int64_t least = run->time / 10, us, baseline;
+		int64_t least = run->time / OUTLIER_PART, usual;
 
+		end = step->end;
 		if (step->column == CLOCK)
 			continue;
 		if (step->column <= EXEC)
-			least = MAX(least, 2 * TICK);
-		us = MIN(step->us, step_length(run, end.rank, end.mark));
-		if (us < least)
+			least = MAX(least, OUTLIER_TICKS);
+		if (step->us < least)
 			continue;
-		baseline = summarise(run, end.mark, step->column).median;
-		if (us - baseline >= least && us - baseline > outlier.excess) {
+		usual = summarise(run, end.mark, step->column).median;
+		if (step->us - usual >= least && step->us - usual > outlier.excess) {
 			outlier.step = step;
-			outlier.excess = us - baseline;
-			median = baseline;
+			outlier.excess = step->us - usual;
+			median = usual;
 		}
 	}
 	if (!outlier.step)
 		return outlier;
-	rank = outlier.step->end.rank;
-	outlier.kind = find_kind(run, rank, outlier.step->end.mark);
-	block = rank / run->n;
-	for (int other = block * run->n; other < (block + 1) * run->n; other++) {
-		int64_t us = step_length(run, other, outlier.step->end.mark);
-
-		if (other != rank && us != UNKNOWN && 2 * (us - median) >= outlier.excess)
-			outlier.others++;
-	}
+	end = outlier.step->end;
+	outlier.kind = find_kind(run, end.rank, end.mark);
+	outlier.others = count_others(run, end.rank, end.mark, median + (outlier.excess + 1) / 2);
 	return outlier;
+}
+
+/* Returns the sum of COLUMN over the steps of PATH, or UNKNOWN if none has a value in it. CLOCK,
+ * and FENCE if any fences count, are then 0. */
+int64_t sum_path(const struct run *run, const struct path *path, enum column column)
+{
+	int64_t sum = column == CLOCK || (column == FENCE && run->fences > 0) ? 0 : UNKNOWN;
+
+	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
+	     step++) {
+		int64_t value = UNKNOWN;
+
+		if (column == step->column)
+			value = step->us;
+		else if (column >= CPU)
+			value = step_value(run, step->end.rank, step->end.mark, step->us, column);
+		if (value != UNKNOWN)
+			sum = (sum == UNKNOWN ? 0 : sum) + value;
+	}
+	return sum;
 }

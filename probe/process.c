@@ -1,11 +1,11 @@
 /*
  * process.c - which node this is, when this process was created, and what it runs
  *
- * On the clock: count_libraries(), which is called twice.
+ * Off the clock.
  */
 #include "run.h"
 
-#include <link.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 void identify_node(struct record *record)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-	const char *launch_node = getenv("ZIATEST_NODE");
+	const char *launch_node = getenv("OMPI_ZIATEST_NODE");
 	char id[64] = "", processor[MPI_MAX_PROCESSOR_NAME] = "";
 	struct utsname system;
 	int length;
@@ -72,15 +72,22 @@ static int is_mpirun(const char *process)
 }
 
 /* Fills in when this process and its parent were created, and the name of the parent. BOOT is the
- * time at which this node booted, according to its own clock when main was entered. */
+ * stamp at which this node booted, according to its own clock when main was entered. RECORD must
+ * already show whether ziatest ran on this node. */
 void read_creation(struct record *record, int64_t boot)
 {
+	int64_t ziatest = to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
+	int64_t local = record->on_launch_node ? ziatest : -1;
 	char path[40], name[16];
 
 	snprintf(path, sizeof path, "/proc/%lld/stat", (long long)getppid());
-	record->mark[CREATED] = creation_time("/proc/self/stat", boot, name);
-	record->mark[PARENT_CREATED] = creation_time(path, boot, record->parent);
+	record->stamp[CREATED] = creation_time("/proc/self/stat", boot, name);
+	record->stamp[PARENT_CREATED] = creation_time(path, boot, record->parent);
 	record->by_mpirun = is_mpirun(record->parent);
+	record->for_launch = ziatest >= 0 && getpid() != local;
+	/* ziatest becomes the launcher, which may be the parent. It existed before the start. */
+	if (getppid() == local)
+		record->stamp[PARENT_CREATED] = UNKNOWN;
 }
 
 /* Returns the size of the executable in bytes, or 0 if it is not known. */
@@ -89,22 +96,6 @@ int64_t executable_size(void)
 	struct stat file;
 
 	return stat("/proc/self/exe", &file) == 0 ? file.st_size : 0;
-}
-
-static int read_load_count(struct dl_phdr_info *info, size_t size, void *count)
-{
-	(void)size;
-	*(int *)count = (int)info->dlpi_adds;
-	return 1; /* the count is the same for every object */
-}
-
-/* Returns how many libraries this process has loaded so far, including the executable. */
-int count_libraries(void)
-{
-	int count = 0;
-
-	dl_iterate_phdr(read_load_count, &count);
-	return count;
 }
 
 /* Stores the first line of MPI's version in TEXT, a buffer of MPI_MAX_LIBRARY_VERSION_STRING

@@ -1,5 +1,5 @@
 /*
- * report.c - what -v prints after the result: the critical path, the outlier, a table of all ranks,
+ * report.c - what -v prints after the result: the outlier, the critical path, a table of all ranks,
  * and details of the run
  *
  * Off the clock, on rank 0.
@@ -21,21 +21,60 @@ static void print_partner(const struct run *run, enum column column, int rank, c
 	print_rank(run, run->responder[rank]);
 }
 
+/* Prints the step of the critical path that stands out, if there is one. */
+static void print_outlier(const struct run *run, const struct outlier *outlier)
+{
+	static const char *const kinds[] = {
+		[CPU] = ", mostly on the CPU",
+		[CPU_WAIT] = ", mostly waiting for a CPU",
+		[BLOCKED] = ", mostly blocked",
+		[COLUMNS] = "",
+	};
+	enum column column;
+	int rank;
+
+	if (!outlier->step) {
+		fputs("outlier: none\n", stderr);
+		return;
+	}
+	column = outlier->step->column;
+	rank = outlier->step->end.rank;
+	fprintf(stderr, "outlier: %s of rank ", headings[column].name);
+	print_rank(run, rank);
+	if (outlier->others > 0)
+		fprintf(stderr, " and %d more rank%s there", outlier->others,
+			outlier->others > 1 ? "s" : "");
+	print_partner(run, column, rank, " with ");
+	fprintf(stderr, ", %s ms above the median%s\n", format_value(column, outlier->excess),
+		kinds[outlier->kind]);
+}
+
+/* Prints TEXT right-aligned in a column of the critical path, which is wide enough for its heading
+ * and for 999.999 ms. */
+static void print_cell(enum column column, const char *text)
+{
+	int width = (int)strlen(headings[column].name);
+
+	if (headings[column].unit == MS)
+		width = MAX(width, (int)strlen("999.999"));
+	fprintf(stderr, "  %*s", width, text);
+}
+
 static void print_path(const struct run *run, const struct path *path)
 {
-	static const int widths[] = {8, 9, 8, 7}; /* of cpu, cpu_wait, blocked and faults */
-
-	fprintf(stderr, "\n%-13s%10s  %7s  %8s  %7s  %6s  rank\n", "critical path", "ms", "cpu",
-		"cpu_wait", "blocked", "faults");
+	fprintf(stderr, "\n%-13s%10s", "critical path", "ms");
+	for (enum column column = CPU; column <= FAULTS; column++)
+		print_cell(column, headings[column].name);
+	fputs("  rank\n", stderr);
 	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
 	     step++) {
 		struct point end = step->end, awaited = find_awaited(run, end.rank, end.mark);
 
-		fprintf(stderr, "%-13s%10.3f", column_names[step->column], (double)step->us / 1000);
-		for (int i = 0; i < 4; i++)
-			fprintf(stderr, " %*s", widths[i],
-				format_value(CPU + i, step_value(run, end.rank, end.mark, step->us,
-								 CPU + i)));
+		fprintf(stderr, "%-13s%10s", headings[step->column].name,
+			format_value(step->column, step->us));
+		for (enum column column = CPU; column <= FAULTS; column++)
+			print_cell(column, format_value(column, step_value(run, end.rank, end.mark,
+									   step->us, column)));
 		fputs("  ", stderr);
 		print_rank(run, end.rank);
 		print_partner(run, step->column, end.rank, ", with ");
@@ -50,53 +89,24 @@ static void print_path(const struct run *run, const struct path *path)
 	}
 }
 
-static void print_outlier(const struct run *run, const struct path *path)
-{
-	static const char *const kinds[] = {
-		[CPU] = ", mostly on the CPU",
-		[CPU_WAIT] = ", mostly waiting for a CPU",
-		[BLOCKED] = ", mostly blocked",
-		[COLUMNS] = "",
-	};
-	struct outlier outlier = find_outlier(run, path);
-	enum column column;
-	int rank;
-
-	fputs("\noutlier: ", stderr);
-	if (!outlier.step) {
-		fputs("none\n", stderr);
-		return;
-	}
-	column = outlier.step->column;
-	rank = outlier.step->end.rank;
-	fprintf(stderr, "%s of rank ", column_names[column]);
-	print_rank(run, rank);
-	if (outlier.others > 0)
-		fprintf(stderr, " and %d more rank%s there", outlier.others,
-			outlier.others > 1 ? "s" : "");
-	print_partner(run, column, rank, " with ");
-	fprintf(stderr, ", %.3f ms above the median%s\n", (double)outlier.excess / 1000,
-		kinds[outlier.kind]);
-}
-
 static void print_table(const struct run *run)
 {
-	static const enum column columns[] = {DAEMON, SPAWN,    EXEC,       INIT,      FENCE,
-					      WAIT,   EXCHANGE, WHOLE_INIT, COMPLETED, REPEAT,
-					      CPU,    CPU_WAIT, BLOCKED,    FAULTS,    COLUMNS};
-
 	fprintf(stderr, "\n%-12s%11s %11s %11s  slowest rank\n", "ms", "min", "median", "max");
-	for (const enum column *column = columns; *column != COLUMNS; column++) {
-		struct summary summary = summarise(run, ALL_STEPS, *column);
+	for (enum column column = 0; column < COLUMNS; column++) {
+		const char *name = headings[column].name;
+		struct summary summary;
 
-		fputs(column_names[*column], stderr);
+		if (!(headings[column].where & RANK))
+			continue;
+		summary = summarise(run, ALL_STEPS, column);
+		fputs(name, stderr);
 		if (summary.count > 0) {
-			fprintf(stderr, "%*s", 23 - (int)strlen(column_names[*column]),
-				format_value(*column, summary.min));
-			fprintf(stderr, " %11s", format_value(*column, summary.median));
-			fprintf(stderr, " %11s  ", format_value(*column, summary.max));
+			fprintf(stderr, "%*s", 23 - (int)strlen(name),
+				format_value(column, summary.min));
+			fprintf(stderr, " %11s", format_value(column, summary.median));
+			fprintf(stderr, " %11s  ", format_value(column, summary.max));
 			print_rank(run, summary.slowest);
-			print_partner(run, *column, summary.slowest, ", with ");
+			print_partner(run, column, summary.slowest, ", with ");
 		}
 		fputc('\n', stderr);
 	}
@@ -104,40 +114,40 @@ static void print_table(const struct run *run)
 
 static void print_clocks(const struct run *run)
 {
-	const char *sync = getenv("ZIATEST_SYNC");
+	const char *sync = getenv("OMPI_ZIATEST_SYNC");
 
-	fprintf(stderr, "clock offset: %.3f ms, %s against %s, within %.3f ms; ",
-		(double)run->worst.offset / 1000, run->records[run->worst_block * run->n].host,
-		run->records[run->median_block * run->n].host, (double)run->worst.bound / 1000);
+	fprintf(stderr, "clock offset: %.3f ms (+/- %.3f ms), %s against %s; ",
+		(double)run->worst.value / 1000, (double)run->worst.bound / 1000,
+		run->records[run->worst_block * run->n].host,
+		run->records[run->median_block * run->n].host);
 	if (run->launch_clock_known)
 		fprintf(stderr, "corrected time %.3f ms", (double)corrected_time(run) / 1000);
 	else
 		fputs("no corrected time: the launch node's clock is unknown", stderr);
-	if (sync && strcmp(sync, "no") == 0)
-		fputs(" (launch node's clock: not synchronised)", stderr);
-	else if (sync)
+	if (to_number(sync, INT64_MAX) >= 0)
 		fprintf(stderr, " (launch node's clock: synchronised to within %s us)", sync);
+	else if (getenv("OMPI_ZIATEST_NODE"))
+		fputs(" (launch node's clock: not known to be synchronised)", stderr);
 	fputc('\n', stderr);
 }
 
 /* Prints where the time went. */
-void print_report(const struct run *run, const struct path *path)
+void print_report(const struct run *run, const struct path *path, const struct outlier *outlier)
 {
-	const char *library = fence_library();
+	int nodes = run->size / run->n;
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
 
-	fprintf(stderr, "\n%.3f ms, %d nodes x %d = %d ranks\n", (double)run->time / 1000,
-		run->size / run->n, run->n, run->size);
+	fprintf(stderr, "\n%.3f ms, %d node%s x %d = %d rank%s\n", (double)run->time / 1000, nodes,
+		nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
+	print_outlier(run, outlier);
 	print_path(run, path);
-	print_outlier(run, path);
 	print_table(run);
 	if (run->fences > 0)
-		fprintf(stderr, "fences: %d, %s\n", run->fences, library ? library : "unknown");
+		fprintf(stderr, "fences: %d, %s\n", run->fences, fence_interface());
 	else
 		fputs("fences: none\n", stderr);
-	fprintf(stderr, "libraries: %d when main was entered, %d when MPI_Init had returned\n",
-		run->libraries[0], run->libraries[1]);
-	print_clocks(run);
+	if (nodes > 1)
+		print_clocks(run);
 	fprintf(stderr, "executable: %lld bytes\n", (long long)executable_size());
 	read_mpi_version(version);
 	fprintf(stderr, "MPI: %s\n", version);

@@ -1,7 +1,7 @@
 /*
- * run.c - the basics: clocks, numbers, messages and memory; calls nothing in the other files
+ * run.c - clocks, numbers, messages and memory
  *
- * On the clock: now(), read_clock(), read_boot_time() and to_number().
+ * On the clock: now(), read_clock(), read_offset() and to_number().
  */
 #include "run.h"
 
@@ -27,13 +27,13 @@ int64_t now(void)
 	return read_clock(CLOCK_REALTIME);
 }
 
-/* Returns when this node booted, according to its realtime clock now. The answer changes if that
- * clock is stepped. The bound is the time that the reading took. */
-struct clock read_boot_time(void)
+/* Returns how far the realtime clock is ahead of CLOCK, in us. CLOCK is read between two readings
+ * of the realtime clock, and the bound is the time between those two. */
+struct estimate read_offset(clockid_t clock)
 {
-	int64_t before = now(), uptime = read_clock(CLOCK_BOOTTIME), took = now() - before;
+	int64_t before = now(), other = read_clock(clock), took = now() - before;
 
-	return (struct clock){before + took / 2 - uptime, llabs(took)};
+	return (struct estimate){before + took / 2 - other, llabs(took)};
 }
 
 /* Returns the number in TEXT, or -1 if TEXT does not consist of decimal digits or the number is
@@ -66,8 +66,8 @@ uint64_t hash(uint64_t before, const char *text)
 	return before;
 }
 
-/* Prints a message on stderr, in one piece. KIND is "error" or "warning". */
-void report(const char *kind, const char *format, ...)
+/* Prints a message of KIND ("error" or "warning") on stderr, in one piece. */
+void print_message(const char *kind, const char *format, ...)
 {
 	char message[1024];
 	va_list args;
@@ -93,10 +93,9 @@ void *allocate(int count, size_t size)
 	void *block = calloc((size_t)count, size);
 
 	if (!block) {
-		report("error",
-		       "out of memory: rank %d cannot allocate %d x %zu bytes; make more memory "
-		       "available on its node",
-		       world.rank, count, size);
+		print_error("out of memory: rank %d cannot allocate %d x %zu bytes; make more "
+			    "memory available on its node",
+			    world.rank, count, size);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	return block;

@@ -1,7 +1,7 @@
 /*
  * timeline.c - the marks of every rank, and the steps between them
  *
- * A step ends in a mark. It begins at the later of two marks: the rank's own previous mark, and the
+ * A step ends at a mark. It begins at the later of two marks: the rank's own previous mark, and the
  * mark of another rank that it waited for. If it waited, the time between the two is its wait. So a
  * rank's steps and waits add up to its last mark exactly. Going back from each mark to the one at
  * which its step begins, on whichever rank that is, gives the critical path (path.c).
@@ -10,41 +10,76 @@
  */
 #include "run.h"
 
-const char *const column_names[COLUMNS] = {
-	[DAEMON] = "daemon",       [SPAWN] = "spawn",         [EXEC] = "exec",     [INIT] = "init",
-	[FENCE] = "fence",         [EXCHANGE] = "exchange",   [CLOCK] = "clock",   [WAIT] = "wait",
-	[WHOLE_INIT] = "mpi_init", [COMPLETED] = "completed", [REPEAT] = "repeat", [CPU] = "cpu",
-	[CPU_WAIT] = "cpu_wait",   [BLOCKED] = "blocked",     [FAULTS] = "faults",
-};
+#define HEADING(constant, name, unit, where) {name, unit, where},
+const struct heading headings[COLUMNS] = {COLUMN_LIST(HEADING)};
 
 static int64_t mark_of(const struct run *run, int rank, enum mark mark)
 {
-	return run->records[rank].mark[mark];
+	return run->timelines[rank].mark[mark];
 }
 
-/* Turns the stamps of RANK into marks, and drops those of fences that do not count. If any are
- * dropped, the last init step begins earlier than this rank's last reading, so what the process did
- * in that step is dropped as well. What it did in exec is dropped if the process existed before the
- * start. */
-static void draw_timeline(struct run *run, int rank)
+static int is_fence_left(enum mark mark)
 {
-	int64_t *mark = run->records[rank].mark;
-	uint32_t *cpu = run->records[rank].cpu;
-	int64_t start = run->start + clock_offset(run, rank); /* by RANK's clock */
-	int dropped = FENCE_ENTERED + 2 * run->fences; /* the first mark that does not count */
+	return mark >= FENCE_LEFT && mark < FENCES_END && (mark - FENCE_LEFT) % 2 == 0;
+}
 
-	mark[START] = 0;
-	if (mark[PARENT_CREATED] < start - 2 * TICK)
-		mark[PARENT_CREATED] = UNKNOWN; /* it was not created for this run */
-	if (mark[CREATED] != UNKNOWN && mark[CREATED] < start - 2 * TICK)
-		cpu[work_index(MAIN_ENTERED)] = NOT_COUNTED;
+/* Returns whether a process that was created at STAMP existed before this launch. START is the
+ * start by the clock that took STAMP. An UNKNOWN stamp is before any start. */
+static int is_older(int64_t stamp, int64_t start)
+{
+	return stamp < start - 2 * TICK;
+}
+
+/* Returns the start, as a stamp by RANK's clock. */
+static int64_t local_start(const struct run *run, int rank)
+{
+	return run->start + correction(run, rank);
+}
+
+/* Returns the number of fences that count: those that every rank has entered and left. */
+static int count_fences(const struct run *run)
+{
+	int fences = FENCES;
+
+	for (int rank = 0; rank < run->size; rank++)
+		while (fences > 0 &&
+		       run->records[rank].stamp[FENCE_LEFT + 2 * (fences - 1)] == UNKNOWN)
+			fences--;
+	return fences;
+}
+
+/* Returns whether any rank was seen waiting for a non-blocking fence by calling usleep. If none
+ * was, the MPI library waits in some other way, as soon as it has entered the fence. */
+static int waits_are_seen(const struct run *run)
+{
+	for (int rank = 0; rank < run->size; rank++)
+		if (run->records[rank].waited)
+			return 1;
+	return 0;
+}
+
+/* Draws the timeline of RANK: turns its stamps into marks, but leaves out those of fences that do
+ * not count. If WAITS_SEEN is set, a non-blocking fence in which this rank did not wait gets no
+ * mark of leaving. */
+static void draw_timeline(struct run *run, int rank, int waits_seen)
+{
+	const struct record *record = run->records + rank;
+	int64_t *mark = run->timelines[rank].mark, start = local_start(run, rank);
+	int skipped = waits_seen ? record->background & ~record->waited : 0;
+
+	memcpy(mark, record->stamp, sizeof record->stamp);
+	if (is_older(mark[PARENT_CREATED], start) && strcmp(record->parent, "slurmstepd") != 0)
+		mark[PARENT_CREATED] = UNKNOWN; /* it was not created for this launch */
 	/* UNKNOWN is less than any stamp, so it stays. */
 	mark[CREATED] = MIN(mark[CREATED], mark[MAIN_ENTERED]);
 	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
-	if (dropped < FENCES_END && mark[dropped] != UNKNOWN)
-		cpu[work_index(INIT_RETURNED)] = NOT_COUNTED;
-	for (int m = dropped; m < FENCES_END; m++)
-		mark[m] = UNKNOWN;
+	for (int k = 0; k < FENCES; k++) {
+		if (k >= run->fences)
+			mark[FENCE_ENTERED + 2 * k] = UNKNOWN;
+		if (k >= run->fences || skipped >> k & 1)
+			mark[FENCE_LEFT + 2 * k] = UNKNOWN;
+	}
+	mark[START] = 0;
 	for (int m = PARENT_CREATED, before = START; m < MARKS; m++)
 		if (mark[m] != UNKNOWN) {
 			mark[m] = MAX(mark[m] - start, mark[before]);
@@ -52,18 +87,17 @@ static void draw_timeline(struct run *run, int rank)
 		}
 }
 
-/* Turns the stamps in the records into marks, and finds the latest marks. */
+/* Draws the timelines of all ranks, and finds the latest marks. */
 void draw_timelines(struct run *run)
 {
-	run->fences = FENCES;
-	for (int rank = 0; rank < run->size; rank++)
-		while (run->fences > 0 &&
-		       mark_of(run, rank, FENCE_LEFT + 2 * (run->fences - 1)) == UNKNOWN)
-			run->fences--;
+	int waits_seen = waits_are_seen(run);
+
+	run->timelines = allocate(run->size, sizeof *run->timelines);
+	run->fences = count_fences(run);
 	for (int m = 0; m < MARKS; m++)
 		run->latest[m] = -1;
 	for (int rank = 0; rank < run->size; rank++) {
-		draw_timeline(run, rank);
+		draw_timeline(run, rank, waits_seen);
 		for (int m = PARENT_CREATED; m < FENCES_END; m++) {
 			int64_t mark = mark_of(run, rank, m);
 
@@ -76,34 +110,34 @@ void draw_timelines(struct run *run)
 	}
 }
 
-static int is_fence_left(enum mark mark)
+/* Returns the mark that all ranks must have reached before RANK can reach MARK, or START if there
+ * is none. */
+static enum mark common_mark(const struct run *run, int rank, enum mark mark)
 {
-	return mark >= FENCE_LEFT && mark < FENCES_END && (mark - FENCE_LEFT) % 2 == 0;
+	if (mark == CREATED && run->records[rank].by_mpirun)
+		return PARENT_CREATED; /* mpirun waits for all its daemons to report */
+	if (is_fence_left(mark))
+		return mark - 1;
+	return mark == INIT_RETURNED && run->fences == 0 ? MAIN_ENTERED : START;
 }
 
 /* Returns the point that RANK waited for before MARK. Its rank is -1 if there is none. */
 struct point find_awaited(const struct run *run, int rank, enum mark mark)
 {
-	struct point awaited = {-1, START, 0};
+	struct point awaited = {run->responder[rank], INIT_RETURNED, 0};
 	int64_t tolerance;
 
-	if (mark == CREATED && run->records[rank].by_mpirun)
-		awaited.mark = PARENT_CREATED; /* mpirun waits for all its daemons to report */
-	else if (is_fence_left(mark))
-		awaited.mark = mark - 1;
-	else if (mark == INIT_RETURNED && run->fences == 0)
-		awaited.mark = MAIN_ENTERED;
-	awaited.rank = run->latest[awaited.mark]; /* -1 for START */
-	if (mark == REPLY_RECEIVED) {
-		awaited.mark = INIT_RETURNED;
-		awaited.rank = run->responder[rank];
-		if (awaited.rank != rank && run->responder[awaited.rank] >= 0)
-			awaited.mark = REPLY_RECEIVED; /* block 0 answers the last block */
+	if (mark != REPLY_RECEIVED) {
+		awaited.mark = common_mark(run, rank, mark);
+		awaited.rank = run->latest[awaited.mark]; /* -1 for START */
+	} else if (awaited.rank != rank && run->responder[awaited.rank] >= 0) {
+		/* A responder that also originates is in block 0. Its own reply comes first. */
+		awaited.mark = REPLY_RECEIVED;
 	}
 	if (awaited.rank < 0)
 		return awaited;
 	awaited.at = mark_of(run, awaited.rank, awaited.mark);
-	tolerance = run->records[rank].clock.bound + run->records[awaited.rank].clock.bound;
+	tolerance = offset_of(run, rank).bound + offset_of(run, awaited.rank).bound;
 	if (mark == CREATED)
 		tolerance = 2 * TICK;
 	/* A mark that is certainly later was not waited for. For example, not every fence is a
@@ -113,22 +147,28 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark)
 	return awaited;
 }
 
-/* Returns the point at which RANK's step that ends in MARK begins. MARK must come after START. */
+/* Returns RANK's own last mark before MARK, which must come after START. */
+static struct point find_previous(const struct run *run, int rank, enum mark mark)
+{
+	do
+		mark--;
+	while (mark_of(run, rank, mark) == UNKNOWN);
+	return (struct point){rank, mark, mark_of(run, rank, mark)};
+}
+
+/* Returns the point at which RANK's step that ends at MARK begins. MARK must come after START. */
 struct point find_beginning(const struct run *run, int rank, enum mark mark)
 {
-	struct point awaited = find_awaited(run, rank, mark), own = {rank, mark, 0};
+	struct point awaited = find_awaited(run, rank, mark);
+	struct point own = find_previous(run, rank, mark);
 
-	do {
-		own.mark--;
-		own.at = mark_of(run, rank, own.mark);
-	} while (own.at == UNKNOWN);
 	if (awaited.rank < 0 || awaited.at <= own.at)
 		return own;
 	awaited.at = MIN(awaited.at, mark_of(run, rank, mark));
 	return awaited;
 }
 
-/* Returns the column of the step that ends in MARK. */
+/* Returns the column of the step that ends at MARK. */
 enum column step_column(enum mark mark)
 {
 	switch (mark) {
@@ -145,17 +185,20 @@ enum column step_column(enum mark mark)
 	}
 }
 
-/* Returns the length of RANK's step that ends in MARK, or UNKNOWN if RANK has no such mark. */
+/* Returns the length of RANK's step that ends at MARK, or UNKNOWN if RANK has no such step. In a
+ * fence that counts, a rank that did not wait has a step of length 0. */
 int64_t step_length(const struct run *run, int rank, enum mark mark)
 {
 	int64_t end = mark_of(run, rank, mark);
 
-	return end == UNKNOWN ? UNKNOWN : end - find_beginning(run, rank, mark).at;
+	if (end != UNKNOWN)
+		return end - find_beginning(run, rank, mark).at;
+	return is_fence_left(mark) && run->latest[mark - 1] >= 0 ? 0 : UNKNOWN;
 }
 
-/* Returns whether steps that end in MARK have a value in COLUMN. Without fences, what a process did
+/* Returns whether steps that end at MARK have a value in COLUMN. Without fences, what a process did
  * in MPI_Init is not known. */
-static int counts(const struct run *run, enum mark mark, enum column column)
+static int applies(const struct run *run, enum mark mark, enum column column)
 {
 	enum column step = step_column(mark);
 
@@ -164,31 +207,33 @@ static int counts(const struct run *run, enum mark mark, enum column column)
 	return step == EXEC || (step == INIT && run->fences > 0);
 }
 
-/* Returns the value in COLUMN of the last LENGTH us of RANK's step that ends in MARK: LENGTH itself
- * or, for CPU to FAULTS, what the process did during that time (FAULTS are those of the whole
- * step). CPU, CPU_WAIT and BLOCKED add up to LENGTH. Returns UNKNOWN if there is no such value. */
+/* Returns the value in COLUMN of RANK's step that ends at MARK: LENGTH itself or, for CPU to
+ * FAULTS, what the process did. LENGTH is in us, and may be less than that of the whole step,
+ * because find_path() shortens steps that clock errors make overlap. CPU, CPU_WAIT and BLOCKED add
+ * up to LENGTH. Returns UNKNOWN if there is no such value. */
 int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t length,
 		   enum column column)
 {
 	const struct record *record = run->records + rank;
-	int64_t cpu, cpu_wait;
-	int i;
+	int64_t created = record->stamp[CREATED], cpu, cpu_wait;
+	struct work work;
 
-	if (!counts(run, mark, column) || length == UNKNOWN)
+	if (!applies(run, mark, column) || length == UNKNOWN)
 		return UNKNOWN;
 	if (column < CPU)
 		return length;
-	i = work_index(mark);
-	if (record->cpu[i] == NOT_COUNTED)
+	/* A process that is older than the launch may have worked before the start. */
+	if (mark == MAIN_ENTERED && created != UNKNOWN && is_older(created, local_start(run, rank)))
 		return UNKNOWN;
+	work = recorded_work(record, find_previous(run, rank, mark).mark, mark);
 	if (column == FAULTS)
-		return record->faults[i];
-	cpu = MIN(record->cpu[i], length);
+		return work.faults;
+	cpu = MIN(work.cpu, length);
 	if (column == CPU)
 		return cpu;
-	if (record->cpu_wait[i] == NOT_COUNTED)
+	if (work.cpu_wait == UNKNOWN)
 		return UNKNOWN;
-	cpu_wait = MIN(record->cpu_wait[i], length - cpu);
+	cpu_wait = MIN(work.cpu_wait, length - cpu);
 	return column == CPU_WAIT ? cpu_wait : length - cpu - cpu_wait;
 }
 
@@ -199,18 +244,24 @@ static int64_t sum_steps(const struct run *run, int rank, enum column column)
 	int64_t sum = UNKNOWN, before = 0;
 
 	for (int mark = PARENT_CREATED; mark < MARKS; mark++) {
-		int64_t end = mark_of(run, rank, mark), value;
+		int64_t end = mark_of(run, rank, mark), length, value;
 
-		if (end == UNKNOWN || (column != WAIT && !counts(run, mark, column)))
-			continue;
-		if (column == WAIT)
+		if (column == WAIT) {
+			if (end == UNKNOWN)
+				continue;
 			value = find_beginning(run, rank, mark).at - before;
-		else
-			value = step_value(run, rank, mark, step_length(run, rank, mark), column);
+			before = end;
+		} else {
+			if (!applies(run, mark, column))
+				continue;
+			length = step_length(run, rank, mark);
+			if (length == UNKNOWN) /* there is no such step */
+				continue;
+			value = step_value(run, rank, mark, length, column);
+		}
 		if (value == UNKNOWN)
 			return UNKNOWN;
 		sum = MAX(sum, 0) + value;
-		before = end;
 	}
 	return sum;
 }
@@ -231,7 +282,7 @@ int64_t column_value(const struct run *run, int rank, enum column column)
 }
 
 /* Returns the minimum, median and maximum of COLUMN over all ranks that have a value in it. The
- * values are those of the step that ends in MARK or, if MARK is ALL_STEPS, those of each rank as a
+ * values are those of the step that ends at MARK or, if MARK is ALL_STEPS, those of each rank as a
  * whole. */
 struct summary summarise(const struct run *run, enum mark mark, enum column column)
 {
@@ -262,14 +313,14 @@ struct summary summarise(const struct run *run, enum mark mark, enum column colu
 	return summary;
 }
 
-/* Returns VALUE as the reports print it, in a static buffer: FAULTS as a whole number, and times in
+/* Returns VALUE as the reports print it, in a static buffer: counts as whole numbers, and times in
  * ms. Returns an empty string if VALUE is UNKNOWN. */
 const char *format_value(enum column column, int64_t value)
 {
 	static char text[32];
 
 	*text = '\0';
-	if (value != UNKNOWN && column == FAULTS)
+	if (value != UNKNOWN && headings[column].unit == COUNT)
 		snprintf(text, sizeof text, "%lld", (long long)value);
 	else if (value != UNKNOWN)
 		snprintf(text, sizeof text, "%.3f", (double)value / 1000);

@@ -53,18 +53,33 @@ static int first_on_node(enum state state)
 	       errno != EADDRINUSE;
 }
 
-/* Writes into TEXT what this process has done since the reading at FROM, which was taken US
- * microseconds ago. */
-static void describe_work(char *text, size_t size, enum mark from, int64_t us)
+/* Returns US in tenths of a second, rounded. */
+static int64_t to_tenths(int64_t us)
+{
+	return (us + 50000) / 100000;
+}
+
+/* Writes BEFORE to TEXT, and then TENTHS of a second as seconds with one decimal. Returns the end
+ * of the text. */
+static char *write_seconds(char *text, const char *before, int64_t tenths)
+{
+	return text + sprintf(text, "%s%lld.%lld s", before, (long long)tenths / 10,
+			      (long long)tenths % 10);
+}
+
+/* Writes into TEXT what this process has done since the reading at FROM, which was taken TENTHS of
+ * a second ago. The parts add up to TENTHS. */
+static void describe_work(char *text, enum mark from, int64_t tenths)
 {
 	struct work work = work_between(from, TIMED_OUT);
+	int64_t cpu = MIN(to_tenths(work.cpu), tenths), cpu_wait;
 
+	text = write_seconds(text, ": cpu ", cpu);
 	if (work.cpu_wait == UNKNOWN)
-		snprintf(text, size, ": cpu %.1f s", (double)work.cpu / 1e6);
-	else
-		snprintf(text, size, ": cpu %.1f s, cpu_wait %.1f s, blocked %.1f s",
-			 (double)work.cpu / 1e6, (double)work.cpu_wait / 1e6,
-			 (double)MAX(us - work.cpu - work.cpu_wait, 0) / 1e6);
+		return;
+	cpu_wait = MIN(to_tenths(work.cpu_wait), tenths - cpu);
+	text = write_seconds(text, ", cpu_wait ", cpu_wait);
+	write_seconds(text, ", blocked ", tenths - cpu - cpu_wait);
 }
 
 /* Ends a rank that is stuck in time_out() because stderr is a full pipe. */
@@ -82,19 +97,17 @@ static void give_up(int number)
 static void time_out(int number)
 {
 	static const char *const texts[] = {
-		[IN_MPI_INIT] = "spent %lld s in MPI_Init",
-		[IN_FENCE] = "waited %lld s in a fence of MPI_Init",
-		[FOR_REPLY] = "waited %lld s for the reply of rank %d",
-		[FOR_MESSAGE] = "waited %lld s for the message of rank %d",
-		[IN_GATHER] = "waited %lld s in MPI_Gather",
-		[FOR_OTHERS] = "waited %lld s for the other ranks, after the exchange",
-		[FOR_CLOCK] = "waited %lld s to compare clocks with rank %d, after the exchange",
-		[WRITING] = "spent %lld s writing the result",
+		[IN_MPI_INIT] = "spent %s in MPI_Init",
+		[IN_FENCE] = "waited %s in a fence of MPI_Init",
+		[FOR_REPLY] = "waited %s for the reply from rank %d",
+		[FOR_MESSAGE] = "waited %s for the message from rank %d",
+		[FOR_OTHERS] = "waited %s for other ranks, after its exchange",
+		[WRITING] = "spent %s writing the result",
 	};
 	enum state state = doing.state;
 	enum mark from = MAIN_ENTERED;
-	int64_t since = doing.since, us;
-	char rank[24] = "a rank", text[100], work[100] = "", line[400];
+	int64_t since = doing.since, tenths;
+	char rank[24] = "a rank", time[40], text[100], work[120] = "", line[400];
 	struct utsname system;
 	ssize_t written = 0;
 	int64_t late = read_clock(CLOCK_MONOTONIC) - deadline;
@@ -106,16 +119,17 @@ static void time_out(int number)
 	note_work(TIMED_OUT);
 	if (state == IN_MPI_INIT && in_fence(&since, &from))
 		state = IN_FENCE;
-	us = MAX(now() - since, 0); /* the clock may have been set back */
+	tenths = to_tenths(MAX(now() - since, 0)); /* the clock may have been set back */
 	if (state == IN_MPI_INIT)
-		describe_work(work, sizeof work, from, us);
+		describe_work(work, from, tenths);
 	if (state == IN_FENCE)
 		poll(NULL, 0, 500);
 	uname(&system);
 	make_printable(system.nodename);
 	if (world.rank >= 0)
 		snprintf(rank, sizeof rank, "rank %d", world.rank);
-	snprintf(text, sizeof text, texts[state], (long long)(us / 1000000), doing.rank);
+	write_seconds(time, "", tenths);
+	snprintf(text, sizeof text, texts[state], time, doing.rank);
 	snprintf(line, sizeof line, "ziaprobe: error: timeout of %d s: %s on %s has %s%s\n", limit,
 		 rank, system.nodename, text, work);
 	if (late < 1000000 && first_on_node(state))

@@ -1,5 +1,5 @@
 /*
- * work.c - what this process did between two marks: was it on a CPU, waiting for one, or blocked?
+ * work.c - how this process spent its time: on a CPU, waiting for one, or blocked
  *
  * On the clock: note_work(), which takes about 2 us, or 6 us the first time.
  */
@@ -40,8 +40,8 @@ static int64_t read_cpu_wait(void)
 	return *end == '\n' && times > 0 ? waited / 1000 : UNKNOWN;
 }
 
-/* Reads what this process has done so far, and stores it as the reading at MARK. The timeout
- * handler passes TIMED_OUT. Async-signal-safe; can be called from any thread. */
+/* Reads what this process has done so far, and keeps it as the reading at MARK. The timeout handler
+ * passes TIMED_OUT. Async-signal-safe; can be called from any thread. */
 void note_work(enum mark mark)
 {
 	struct rusage usage;
@@ -50,30 +50,54 @@ void note_work(enum mark mark)
 	readings[mark] = (struct work){read_cpu(), read_cpu_wait(), usage.ru_majflt};
 }
 
-/* Returns what this process did between the readings at FROM and TO. At START, all readings are 0.
- * Async-signal-safe. */
+/* Returns LATER minus EARLIER. Threads that are in fences at the same time may have taken the two
+ * readings in the opposite order, so negative differences become 0. */
+static struct work subtract(struct work earlier, struct work later)
+{
+	int known = earlier.cpu_wait != UNKNOWN && later.cpu_wait != UNKNOWN;
+
+	return (struct work){MAX(later.cpu - earlier.cpu, 0),
+			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : UNKNOWN,
+			     MAX(later.faults - earlier.faults, 0)};
+}
+
+/* Returns what this process did between the readings at FROM and TO. Async-signal-safe. */
 struct work work_between(enum mark from, enum mark to)
 {
-	const struct work *a = readings + from, *b = readings + to;
-	int known = a->cpu_wait != UNKNOWN && b->cpu_wait != UNKNOWN;
-
-	return (struct work){b->cpu - a->cpu, known ? b->cpu_wait - a->cpu_wait : UNKNOWN,
-			     b->faults - a->faults};
+	return subtract(readings[from], readings[to]);
 }
 
+/* Readings are capped to fit into a record: at 71 minutes, and at 65,535 faults. */
 static uint32_t to_cell(int64_t us)
 {
-	return us == UNKNOWN ? NOT_COUNTED : (uint32_t)MIN(MAX(us, 0), NOT_COUNTED - 1);
+	return us == UNKNOWN ? UINT32_MAX : (uint32_t)MIN(us, UINT32_MAX - 1);
 }
 
-/* Stores in RECORD what this process did between the readings at FROM and TO, as the work of the
- * step that ends in MARK. */
-void store_work(struct record *record, enum mark mark, enum mark from, enum mark to)
+/* Stores in RECORD, as the reading at MARK, the one that note_work() took at NOTED. The two differ
+ * if an earlier fence does not count. */
+void store_reading(struct record *record, enum mark mark, enum mark noted)
 {
-	struct work work = work_between(from, to);
-	int i = work_index(mark);
+	int i = mark - MAIN_ENTERED;
 
-	record->cpu[i] = to_cell(work.cpu);
-	record->cpu_wait[i] = to_cell(work.cpu_wait);
-	record->faults[i] = (uint16_t)MIN(MAX(work.faults, 0), UINT16_MAX);
+	record->cpu[i] = to_cell(readings[noted].cpu);
+	record->cpu_wait[i] = to_cell(readings[noted].cpu_wait);
+	record->faults[i] = (uint16_t)MIN(readings[noted].faults, UINT16_MAX);
+}
+
+/* Returns the reading at MARK in RECORD. Before main, all readings are 0. */
+static struct work recorded(const struct record *record, enum mark mark)
+{
+	int i = mark - MAIN_ENTERED;
+
+	if (i < 0)
+		return (struct work){0, 0, 0};
+	return (struct work){record->cpu[i],
+			     record->cpu_wait[i] == UINT32_MAX ? UNKNOWN : record->cpu_wait[i],
+			     record->faults[i]};
+}
+
+/* Returns what the process of RECORD did between its readings at FROM and TO. */
+struct work recorded_work(const struct record *record, enum mark from, enum mark to)
+{
+	return subtract(recorded(record, from), recorded(record, to));
 }

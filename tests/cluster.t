@@ -23,6 +23,12 @@ run env SLURM_JOB_ID=7 SLURM_NTASKS=9 SLURM_MPI_TYPE=none SLURM_PMIX_FENCE=mixed
 	tests/cluster 1 sh -c 'echo "$SLURM_MPI_TYPE $SLURM_PMIX_FENCE"; srun hostname'
 is "inside a job of the host's Slurm: only the MPI type and the fence are inherited" "$out" \
 	"$(printf 'none mixed\nn1')"
+# The nodes share one clock, so the launch node's is as right as the others, unless a test differs.
+show='echo "$ZIATEST_SYNC $(ssh n1 "echo \$ZIATEST_SYNC")"'
+run env -u ZIATEST_SYNC tests/cluster 1 sh -c "$show"
+is 'ZIATEST_SYNC is 0 on all nodes' "$out" '0 0'
+run env ZIATEST_SYNC=no tests/cluster 1 sh -c "$show"
+is 'ZIATEST_SYNC is inherited' "$out" 'no no'
 
 # Two clusters at a time; each waits until the other is up.
 meet='

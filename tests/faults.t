@@ -7,15 +7,11 @@ needs_cluster
 nodes=3
 
 late='ziaprobe: error: timeout of [0-9]+ s: rank'
-waited='has waited [0-9]+ s'
-work=': cpu [0-9]+\.[0-9] s, cpu_wait [0-9]+\.[0-9] s, blocked [0-9]+\.[0-9] s'
-init="has spent [0-9]+ s in MPI_Init$work"
-fence="$waited in a fence of MPI_Init"
-gather="$waited in MPI_Gather"
-others="$waited for the other ranks, after the exchange"
-sent="($gather|$others)"	# MPI_Gather may return once the rank has sent its part
-left="($gather|$others|$waited to compare clocks with rank 0, after the exchange)"
-any="$late [0-5] on n[1-3] has (waited|spent) [0-9]+ s .*"
+s='[0-9]+\.[0-9] s'
+init="has spent $s in MPI_Init: cpu $s, cpu_wait $s, blocked $s"
+fence="has waited $s in a fence of MPI_Init"
+others="has waited $s for other ranks, after its exchange"
+any="$late [0-5] on n[1-3] has (waited|spent) $s .*"
 
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
@@ -33,14 +29,26 @@ fi
 export RANK MARKS="$PWD" LD_PRELOAD="$dir/shim.so:${LD_PRELOAD-}"
 exec ${MASK-} "$dir/real/ziaprobe" "$@"
 END
-	cat >"$dir/alarm" <<'END'
+	cat >"$dir/await" <<'END'
 #!/bin/sh
-# alarm CALL.RANK...: when each RANK has reached its CALL, the timeout expires for all ranks
+# await CALL.RANK...: waits until each RANK has reached its CALL
 for mark; do
 	until [ -e "$mark" ]; do
 		sleep 0.02
 	done
 done
+END
+	cat >"$dir/await_output" <<'END'
+#!/bin/sh
+# await_output PATTERN: waits until a line of the output matches
+until grep -q "$1" out; do
+	sleep 0.02
+done
+END
+	cat >"$dir/alarm" <<'END'
+#!/bin/sh
+# alarm CALL.RANK...: when each RANK has reached its CALL, the timeout expires for all ranks
+"${0%/*}/await" "$@"
 pkill -ALRM -x ziaprobe
 END
 	cat >"$dir/alarm_and_kill" <<'END'
@@ -53,7 +61,7 @@ until [ "$(pgrep -c -x ziaprobe)" -le 1 ]; do
 done
 pkill -KILL -x ziaprobe
 END
-	chmod +x "$dir/ziaprobe" "$dir"/alarm*
+	chmod +x "$dir/ziaprobe" "$dir"/a*
 	srun='srun --nodes 3 --ntasks 6 --ntasks-per-node'
 	case $mpi in
 	openmpi) mpirun='mpirun.openmpi -x STOP -x ALARM -x SHIM --host n1:2,n2:2,n3:2 -npernode' ;;
@@ -96,7 +104,7 @@ END
 	# for it.
 	if [ $mpi = openmpi ]; then
 		expect late-init "$fails" \
-			'come="Fence.0 Fence.1 Fence.2 Fence.4 Fence.5"
+			'come="Nap.0 Nap.1 Nap.2 Nap.4 Nap.5"
 			export SHIM="3 Pmix ../alarm $come; sleep 60"
 			../ziatest -t 99 2 "$srun"' \
 			"$late [01] on n1 $fence" \
@@ -109,33 +117,32 @@ END
 		'come="Gather.0 Gather.2 Gather.4 Send.1 Send.5"
 		export SHIM="3 Recv kill -STOP \$PPID; ../alarm $come"
 		../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 $gather" \
-		"$late 1 on n1 $waited for the reply of rank 3" \
-		"$late 2 on n2 $sent" \
+		"$late 0 on n1 $others" \
+		"$late 1 on n1 has waited $s for the reply from rank 3" \
+		"$late 2 on n2 $others" \
 		"?$late 3 .*" \
-		"$late 4 on n3 $sent" \
-		"$late 5 on n3 $waited for the reply of rank 1"
+		"$late 4 on n3 $others" \
+		"$late 5 on n3 has waited $s for the reply from rank 1"
 	expect originator "$fails" \
 		'come="Gather.0 Gather.2 Gather.4 Recv.3 Send.5"
 		export SHIM="1 Send kill -STOP \$PPID; ../alarm $come"
 		MASK="env --block-signal=ALRM" ../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 $gather" \
+		"$late 0 on n1 $others" \
 		"?$late 1 .*" \
-		"$late 2 on n2 $sent" \
-		"$late 3 on n2 $waited for the message of rank 1" \
-		"$late 4 on n3 $sent" \
-		"$late 5 on n3 $waited for the reply of rank 1"
+		"$late 2 on n2 $others" \
+		"$late 3 on n2 has waited $s for the message from rank 1" \
+		"$late 4 on n3 $others" \
+		"$late 5 on n3 has waited $s for the reply from rank 1"
 	# Block 0 has its own reply, and the last block's message is missing.
 	expect second "$fails" \
-		'come="Gather.1 Gather.2 Gather.3 Gather.5 Recv.0 Send.0"
+		'come="Gather.1 Gather.2 Gather.3 Gather.5 Recv2.0"
 		export SHIM="4 Send kill -STOP \$PPID; ../alarm $come"
 		../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 $waited for the message of rank 4" \
-		"$late 1 on n1 $sent" \
-		"$late [23] on n2 $sent" \
-		"?$late [23] on n2 $sent" \
+		"$late 0 on n1 has waited $s for the message from rank 4" \
+		"$late 1 on n1 $others" \
+		"$late [23] on n2 $others" \
 		"?$late 4 .*" \
-		"$late 5 on n3 $sent"
+		"$late 5 on n3 $others"
 	expect released "$fails" \
 		'come="Ibcast.1 Ibcast.2 Ibcast.3 Ibcast.4 Ibcast.5"
 		export SHIM="0 Ibcast kill -STOP \$PPID; ../alarm $come"
@@ -152,44 +159,33 @@ END
 		"$late [23] on n2 $others" \
 		"?$late 4 .*" \
 		"$late 5 on n3 $others"
-	# A rank that waits for another one's clock names that rank.
-	expect clock "$fails" \
-		'come="Irecv.0 Ibarrier.1 Ibcast.3 Irecv.4 Ibarrier.5"
-		export SHIM="2 Ibcast kill -STOP \$PPID; ../alarm $come"
-		../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 $waited to compare clocks with rank 2, after the exchange" \
-		"$late 1 on n1 $others" \
-		"?$late 2 .*" \
-		"$late 3 on n2 $others" \
-		"$late 4 on n3 $waited to compare clocks with rank 0, after the exchange" \
-		"$late 5 on n3 $others"
 	# The handler runs in a helper thread, and before it ends the process, rank 0's main thread
-	# continues: no result and no other status follows the timeout. Open MPI 5 may end another
-	# rank with 14 because rank 0 is gone.
-	expect gather '(124|14)' \
+	# continues: no result and no other status follows the timeout.
+	expect gather "$fails" \
 		'come="Gather.1 Gather.2 Gather.3 Gather.4 Gather.5"
-		SHIM="0 Gather ../alarm $come; until grep -q rank.0 out; do sleep 0.02; done"
+		SHIM="0 Gather ../await $come; kill -ALRM \$PPID; ../await_output rank.0"
 		export SHIM HELPER=1
 		../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 $gather" \
-		"*$late [1-5] on n[1-3] $left"
+		"$late 0 on n1 $others"
 	expect finalize "$fails" \
-		'SHIM="0 Finalize kill -ALRM \$PPID" HELPER=1 ../ziatest -t 99 2 "$srun"' \
-		"$result" "*$late [0-5] on n[1-3] $others"
+		'SHIM="0 Finalize kill -ALRM \$PPID; ../await_output rank.0" HELPER=1 \
+			../ziatest -t 99 2 "$srun"' \
+		"$result" "$late 0 on n1 $others"
 	# A FIFO that nobody reads
 	expect writing "$fails" \
 		'mkfifo fifo
-		../alarm Finalize.1 Finalize.2 Finalize.3 Finalize.4 Finalize.5 &
+		come="Finalize.1 Finalize.2 Finalize.3 Finalize.4 Finalize.5"
+		(../await_output ^Slowest; exec ../alarm $come) &
 		SHIM="none Init true" ../ziatest -t 99 --csv fifo 2 "$srun"' \
 		"$result" \
-		"$late 0 on n1 has spent [0-9]+ s writing the result" \
+		"$late 0 on n1 has spent $s writing the result" \
 		"$late 1 on n1 $others" \
 		"$late [23] on n2 $others" \
 		"$late [45] on n3 $others"
 
 	# A job that is rejected, and whose timeout expires before it has ended
 	expect refused 124 \
-		'export SHIM="0 Finalize kill -ALRM \$PPID" HELPER=1
+		'export SHIM="0 Finalize kill -ALRM \$PPID; ../await_output rank.0" HELPER=1
 		srun -N 3 -n 5 ../ziaprobe $(date +"%s %6N") 2 -t 60' \
 		'ziaprobe: error: the number of processes, 5, .*' "$late 0 on n1 $others"
 	# A full pipe on stderr does not prevent a rank from ending. The shell itself must not write
@@ -207,6 +203,22 @@ END
 		"*$any"
 	expect killed-mpirun "$fails" \
 		'SHIM="3 Recv kill -KILL \$PPID" ../ziatest -t 60 2 "$mpirun"' "*$any"
+	# Without a timeout, a rank that dies ends the launch, too.
+	for call in Exec Start; do
+		draw_number 6
+		expect dies-$call '1(37|43)' "export SHIM='$((drawn - 1)) $call kill -KILL \$PPID'
+			timeout 45 ../ziatest 2 \"\$srun\""
+	done
+	# If the user does not want that, the others wait until the test ends them. If srun had
+	# ended them, the status would be that of SIGTERM, which has a higher number than SIGUSR2.
+	draw_number 6
+	expect kept 140 "export SHIM='$((drawn - 1)) Start kill -KILL \$PPID' SLURM_KILL_BAD_EXIT=0
+		../ziatest 2 \"\$srun\" &
+		../await Start.0 Start.1 Start.2 Start.3 Start.4 Start.5
+		../await_output ': Killed'
+		timeout 3 tail --pid=\$! -f /dev/null
+		pkill -USR2 -x ziaprobe
+		wait \$!"
 	expect srun-killed 137 'SHIM="0 Recv pkill -KILL -x srun" ../ziatest -t 60 2 "$srun"'
 	expect srun-ended "$fails" \
 		'SHIM="0 Recv kill -STOP \$PPID; pkill -TERM -x srun" ../ziatest 2 "$srun"'
@@ -222,6 +234,9 @@ END
 		like "$mpi, late-init: the line of the late rank comes first" \
 			"$(grep -m 1 '^ziaprobe' "$dir/late-init/out")" "$late 3 .*"
 	fi
+	is "$mpi: what ranks did in MPI_Init adds up" "$(cat "$dir"/*/out |
+		sed -n 's/.* has spent \(.*\) s in MPI_Init: cpu /\1 /p' | tr -d . |
+		awk '{ print $1 - $2 - $5 - $8 }' | sort -u)" 0
 	is "$mpi, full: neither a row nor a ranks file" \
 		"$(cd "$dir/full" && echo csv* ranks*)" 'csv* ranks*'
 done

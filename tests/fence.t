@@ -53,8 +53,9 @@ END
 # A program that calls PMI_Barrier twice ('plugin FILE': in a plugin opened privately; 'thread': in
 # another thread; 'nothing': without any library), has 'two' threads in fences at once, or calls it
 # 'many' times. It prints the return values. For each fence, it then prints how much work was done
-# since the previous one, when the fence was entered and when it was left. Finally, it prints how
-# much work was done after the last fence. The clock advances by 1 each time it is read.
+# since the previous one, when the fence was entered and when it was left, and, if it is
+# non-blocking, w if the rank waited in it and b if not. Finally, it prints how much work was done
+# after the last fence. The clock advances by 1 each time it is read.
 cat >main.c <<'END'
 #include "run.h"
 #include <dlfcn.h>
@@ -69,22 +70,30 @@ int64_t now(void) { return ++t; }
 /* In this test, the amount of work done so far is simply the time. */
 static int64_t noted[MARKS];
 void note_work(enum mark mark) { noted[mark] = t; }
-void store_work(struct record *record, enum mark mark, enum mark from, enum mark to)
+void store_reading(struct record *record, enum mark mark, enum mark from)
 {
-	record->cpu[work_index(mark)] = noted[to] - noted[from];
+	record->cpu[mark - MAIN_ENTERED] = noted[from];
 }
 static void *run(void *call) { return (void *)(intptr_t)(*(int (**)(void))call)(); }
 /* Prints the fences, if MPI_Init returns at RETURNED. */
 void print_fences(int64_t returned)
 {
-	struct record record = {.mark = {[INIT_RETURNED] = returned}};
+	struct record record = {.stamp = {[INIT_RETURNED] = returned}};
+	int before = 0;
 
-	noted[INIT_RETURNED] = returned;
 	read_fences(&record);
-	for (int m = FENCE_ENTERED; m < FENCES_END && record.mark[m] != UNKNOWN; m += 2)
-		printf(" %d:%d-%d", (int)record.cpu[work_index(m)], (int)record.mark[m],
-		       (int)record.mark[m + 1]);
-	printf(" %d\n", (int)record.cpu[work_index(INIT_RETURNED)]);
+	for (int k = 0; k < FENCES; k++) {
+		int m = FENCE_ENTERED + 2 * k;
+
+		if (record.stamp[m] == UNKNOWN)
+			break;
+		printf(" %d:%d-%d", (int)record.cpu[m - MAIN_ENTERED] - before,
+		       (int)record.stamp[m], (int)record.stamp[m + 1]);
+		if (record.background >> k & 1)
+			printf("%s", record.waited >> k & 1 ? "w" : "b");
+		before = (int)record.cpu[m + 1 - MAIN_ENTERED];
+	}
+	printf(" %d\n", (int)returned - before);
 }
 #ifndef PMIX
 int main(int argc, char **argv)
@@ -134,15 +143,23 @@ cat >pmix.c <<'END'
 int PMIx_Fence(const void *, size_t, const void *, size_t);
 int PMIx_Fence_nb(const void *, size_t, const void *, size_t, void (*)(int, void *), void *);
 void release(void);
+void ompi_mpi_init(void);
+void nap(void);
 static void done(int status, void *data) { printf("done %d %s\n", status, (char *)data); }
 static void print_result(int result)
 {
 	int64_t since = 0;
-	enum mark left = MAIN_ENTERED;
-	int waiting = in_fence(&since, &left);
+	enum mark from = MAIN_ENTERED;
+	int waiting = in_fence(&since, &from);
+	const char *mark = from == MAIN_ENTERED ? "main" : from % 2 ? "left" : "entered";
 
-	printf("%d, in %d since %d, left %d\n", result, waiting, (int)since,
-	       left == MAIN_ENTERED ? 0 : ((int)left - FENCE_LEFT) / 2 + 1);
+	printf("%d, in %d since %d, %s %d\n", result, waiting, (int)since, mark,
+	       from == MAIN_ENTERED ? 0 : ((int)from - FENCE_ENTERED) / 2 + 1);
+}
+static void *nap_elsewhere(void *unused)
+{
+	ompi_mpi_init();
+	return unused;
 }
 int main(void)
 {
@@ -151,20 +168,30 @@ int main(void)
 		uint32_t rank;
 	} all = {"job", UINT32_MAX - 1}, one = {"job", 3};
 	static char copy[9];
+	pthread_t thread;
 
 	print_result(0);
 	print_result(PMIx_Fence(NULL, 0, NULL, 0)); /* 1 2; the one that it calls does not count */
+	ompi_mpi_init(); /* a nap outside fences */
 	print_result(PMIx_Fence_nb(&all, 1, NULL, 0, done, "a")); /* 3, until release() 4 */
+	nap(); /* in another library, so it is work */
+	pthread_create(&thread, NULL, nap_elsewhere, NULL); /* another thread has not entered it */
+	pthread_join(thread, NULL);
+	print_result(0);
+	ompi_mpi_init();
+	print_result(0);
 	release();
 	/* These do not count: of one rank, without a callback, and one that fails, entered at 5. */
 	print_result(PMIx_Fence(&one, 1, NULL, 0));
 	print_result(PMIx_Fence_nb(&one, 1, NULL, 0, done, "b"));
 	print_result(PMIx_Fence_nb(NULL, 0, NULL, 0, NULL, "c"));
 	print_result(PMIx_Fence_nb(NULL, 7, NULL, 0, done, "d"));
+	ompi_mpi_init();
 	print_result(PMI2_KVS_Fence()); /* 6 7 */
 	print_fences(1000);
 	print_result(PMIx_Fence_nb(NULL, 0, NULL, 0, done, "e")); /* 8, until release() 11 */
 	print_result(PMI2_KVS_Fence()); /* 9 10 */
+	ompi_mpi_init(); /* counts for the fence that was entered last, which is blocking */
 	print_fences(1000);
 	release();
 	print_fences(1000);
@@ -172,31 +199,48 @@ int main(void)
 	print_fences(10);
 	print_fences(6);
 	print_result(PMI_Allgather("gathered", copy, sizeof copy)); /* 12 13 */
-	printf("%s\n", copy);
+	print_result(PMIx_Fence_nb(NULL, 0, NULL, 0, done, "f")); /* 14, until release() 15 */
+	release();
+	ompi_mpi_init(); /* too late: the callback has come */
+	print_result(0);
+	print_fences(1000);
+	printf("%s, %s\n", copy, fence_interface());
 	return 0;
 }
 END
+cat >mpi.c <<'END'
+#include <unistd.h>
+void ompi_mpi_init(void) { usleep(1); }
+END
+echo '#include <unistd.h>
+void nap(void) { usleep(1); }' >nap.c
 cat >expected <<'END'
-0, in 0 since 0, left 0
+0, in 0 since 0, main 0
 2, in 0 since 2, left 1
-0, in 1 since 3, left 1
+0, in 0 since 3, entered 2
+0, in 0 since 3, entered 2
+0, in 1 since 3, entered 2
 done 5 a
 5, in 0 since 4, left 2
 0, in 0 since 4, left 2
 1, in 0 since 4, left 2
 -7, in 0 since 4, left 2
 9, in 0 since 7, left 4
- 1:1-2 2:3-4 3:6-7 994
-0, in 1 since 8, left 4
-11, in 1 since 8, left 4
- 1:1-2 2:3-4 3:6-7 994
+ 1:1-2 2:3-4w 3:6-7 994
+0, in 0 since 8, entered 5
+11, in 0 since 10, left 6
+ 1:1-2 2:3-4w 3:6-7 994
 done 5 e
- 1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 991
- 1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 2
- 1:1-2 2:3-4 3:6-7 4
- 1:1-2 2:3-4 3
+ 1:1-2 2:3-4w 3:6-7 2:8-11b -1:9-10 991
+ 1:1-2 2:3-4w 3:6-7 2:8-11b -1:9-10 2
+ 1:1-2 2:3-4w 3:6-7 4
+ 1:1-2 2:3-4w 3
 12, in 0 since 13, left 7
-gathered
+0, in 0 since 14, entered 8
+done 5 f
+0, in 0 since 14, entered 8
+ 1:1-2 2:3-4w 3:6-7 2:8-11b -1:9-10 3:12-13 2:14-15b 986
+gathered, PMIx
 END
 for sanitize in '' '-fsanitize=address,undefined'; do
 	# shellcheck disable=SC2086 # options
@@ -204,14 +248,16 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 		cc -shared -fPIC -o liblibrary.so library.c &&
 		cc -shared -fPIC -o plugin.so plugin.c -L. -llibrary -Wl,-rpath,"$tmp" &&
 		cc -O2 -shared -fPIC -o tail.so plugin.c -L. -llibrary -Wl,-rpath,"$tmp" &&
+		cc -shared -fPIC -o libmpi_stand_in.so mpi.c &&
+		cc -shared -fPIC -o libnap.so nap.c &&
 		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o linked main.c \
 			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -Wl,-rpath,"$tmp" \
 			-ldl -lpthread &&
 		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o private main.c \
 			"$top/probe/fence.c" -ldl -lpthread &&
 		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o pmix pmix.c \
-			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -Wl,-rpath,"$tmp" \
-			-ldl
+			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -lmpi_stand_in -lnap \
+			-Wl,-rpath,"$tmp" -ldl -lpthread
 	} || exit 1
 	name=${sanitize:-plain}
 	is "$name, a library that is linked with the program" "$(./linked)" '1 2: 1:1-2 2:3-4 997'
@@ -226,11 +272,6 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	is "$name, only the first eight fences count" "$(./linked many)" \
 		' 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 2:13-14 2:15-16 985'
 	is "$name, PMIx" "$(./pmix)" "$(cat expected)"
-	is "$name, no fence counts if MPI_Init need not wait" \
-		"$(OMPI_MCA_async_mpi_init=1 ./linked)" '1 2: 0'
-	is "$name, the fences count if MPI_Init must wait" \
-		"$(OMPI_MCA_async_mpi_init=false OMPI_MCA_pmix_base_async_modex=0 ./linked)" \
-		'1 2: 1:1-2 2:3-4 997'
 done
 
 # The build: the functions are exported, even if everything unused is optimised away, and are

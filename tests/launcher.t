@@ -45,14 +45,11 @@ like 'every {} is replaced, and N is not added' "$err" \
 run ziatest 007 'fake -n'
 like 'N is a decimal number' "$err" "fake -n 7 ./ziaprobe $stamp 7"
 
-run ziatest -t 30 4 'fake $SLURM_KILL_BAD_EXIT'
-like '-t is passed on, and makes srun end the whole job' "$out" \
-	"\[1\]\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[30\]"
-SLURM_KILL_BAD_EXIT=0 run ziatest --timeout=007 4 'fake $SLURM_KILL_BAD_EXIT'
-like "-t leaves the user's SLURM_KILL_BAD_EXIT alone" "$out" \
-	"\[0\]\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[7\]"
-run ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
-like 'without -t srun is left alone' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]"
+run ziatest -t 30 4 fake
+like '-t is passed on' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[30\]"
+run ziatest --timeout=007 4 fake
+like '--timeout=SECONDS is the same' "$out" \
+	"\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[7\]"
 
 run ziatest --ranks 'a b.csv' -v --csv "it's" --csv '$HOME' 4 fake
 like 'files and -v are passed on unchanged' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\
@@ -226,7 +223,6 @@ plain:false
 plain:echo a  b
 plain:fake then ! if done
 shell:{} fake
-shell:fake a | fake b
 shell:fake a; fake b
 shell:fake a;
 shell:fake a & wait; fake b
@@ -236,7 +232,7 @@ shell:false && fake
 shell:true && fake
 shell:false || fake
 shell:! fake
-shell:! false | fake
+shell:! false | fake; fake
 shell:(fake a)
 shell:(fake a); fake b
 shell:{ fake a; }; fake b
@@ -296,6 +292,27 @@ shell:./plain
 shell:./dir
 shell:./bare a
 shell:./lost a
+shell:fake a | fake b; fake
+shell:fake a | fake b && fake
+shell:false | fake || fake
+shell:(fake a | fake b) && fake
+shell:fake a | (fake b; fake c)
+shell:fake a | (fake b)
+shell:fake `echo a | cat`
+shell:fake $(echo a | cat)
+shell:fake "$(echo "a|b" | cat)"
+shell:fake "$(echo ')' | cat; (echo b | cat))" c
+shell:fake 'a | b'
+shell:fake "a | b"
+shell:fake "a\"|b"
+shell:fake a\|b
+shell:fake \'\|\'
+shell:fake >|out
+shell:fake a >| out
+shell:fake $((4 | 1))
+shell:sh -c 'fake a | fake b "$@"' sh
+shell:fake "a | b
+shell:fake 'a | b
 END
 kind=shell
 if [ -x /usr/bin/time ]; then
@@ -320,6 +337,11 @@ same shell 'fake <<END
 text
 END
 fake'
+same shell 'fake a | fake b
+fake'
+same shell 'fake <<END
+a | b
+END'
 same plain 'here a' PATH=
 same plain 'here a' "PATH=:$PATH"
 same plain 'here a' "PATH=$PATH:"
@@ -344,20 +366,48 @@ for case in 2:127 13:126; do	# ENOENT, EACCES
 done
 
 # The environment describes the launch node.
-printf '#!/bin/sh\necho "$ZIATEST_NODE ${ZIATEST_SYNC-unset}"\n' >"$bin/describe"
+cat >"$bin/describe" <<'END'
+#!/bin/sh
+if [ "$$" = "$OMPI_ZIATEST_PID" ]; then
+	pid=own
+fi
+echo "$OMPI_ZIATEST_NODE ${pid-$OMPI_ZIATEST_PID} ${OMPI_ZIATEST_SYNC-unset}"
+END
 chmod +x "$bin/describe"
-described() {	# NAME EXPECTED ENV-ARGUMENT...
+# described NAME EXPECTED ENV-ARGUMENT...: checks the node, the process id and the maximum error
+described() {
 	title=$1 expected=$2
 	shift 2
-	run env ZIATEST_NODE=old ZIATEST_SYNC=old "$@" ziatest 1 describe
+	run env -u ZIATEST_SYNC OMPI_ZIATEST_NODE=old OMPI_ZIATEST_PID=old OMPI_ZIATEST_SYNC=old \
+		"$@" ziatest 1 describe
 	like "$title" "$out" "$expected"
 }
 id=$(cat /proc/sys/kernel/random/boot_id)
-described 'ZIATEST_NODE is the boot id' "$id ([0-9]+|no|unset)"
-described 'ZIATEST_NODE without a boot id is the nodename' "$(uname -n) 500" "$preload" HIDE=1
-described 'ZIATEST_SYNC below 16 s is the maximum error' "$id 15999999" "$preload" MAXERROR=15999999
-described 'ZIATEST_SYNC is "no" at 16 s or more' "$id no" "$preload" MAXERROR=16000000
-described 'ZIATEST_SYNC without adjtimex is unset' "$id unset" "$preload" MAXERROR=
+described 'the boot id, the process id of ziatest' "$id own ([0-9]+|unset)"
+described 'without a boot id, the nodename' "$(uname -n) own 500" "$preload" HIDE=1
+described 'a maximum error below 16 s' "$id own 15999999" "$preload" MAXERROR=15999999
+described 'a maximum error of 0' "$id own 0" "$preload" MAXERROR=0
+described 'a maximum error of 16 s or more is not set' "$id own unset" "$preload" MAXERROR=16000000
+described 'without adjtimex, the maximum error is not set' "$id own unset" "$preload" MAXERROR=
+for sync in no 0 250 '' ' 7 us'; do
+	described "ZIATEST_SYNC='$sync' is passed on as it is" "$id own $sync" "ZIATEST_SYNC=$sync"
+done
+described 'ZIATEST_SYNC is passed on even if the clock is not synchronised' "$id own 250" \
+	"$preload" MAXERROR=16000000 ZIATEST_SYNC=250
+described 'ZIATEST_SYNC is passed on even if the clock is synchronised' "$id own no" \
+	"$preload" MAXERROR=500 ZIATEST_SYNC=no
+run ziatest 1 'fake $$ $OMPI_ZIATEST_PID;'
+like 'a shell has the process id of ziatest, too' "$out" '\[([0-9]+)\]\[\2\]'
+
+# If a rank crashes, srun ends the others, with or without -t, unless the user decides otherwise.
+for options in '' '-t 30'; do
+	# shellcheck disable=SC2086 # no words, or two
+	run env -u SLURM_KILL_BAD_EXIT ziatest $options 4 'fake $SLURM_KILL_BAD_EXIT'
+	like "ziatest $options: SLURM_KILL_BAD_EXIT is 1" "$out" '\[1\]\[4\]\[./ziaprobe\].*'
+	# shellcheck disable=SC2086
+	run env SLURM_KILL_BAD_EXIT=0 ziatest $options 4 'fake $SLURM_KILL_BAD_EXIT'
+	like "ziatest $options: SLURM_KILL_BAD_EXIT=0 stays" "$out" '\[0\]\[4\]\[./ziaprobe\].*'
+done
 
 ziatest 1 'touch launched; fake' >/dev/full 2>&1
 is 'the command line cannot be printed: status 1' $? 1
@@ -395,17 +445,43 @@ is 'no probe: status 1' "$status" 1
 # Usage errors.
 usage='usage: ziatest .*'
 cp "$bin/probe" ziaprobe
+needed="ziatest: error: N must be a whole number from 1 to 2147483647, not"
 for n in abc 0 3.5 '' 99999999999 4x ' 4' +4 2147483648; do
 	run ziatest "$n" fake
-	like "N '$n': a usage error" "$out/$err" "/ziatest: error: N must be .*\|$usage"
+	like "N '$n': a usage error" "$out/$err" "/$needed '$(echo "$n" | sed 's/[.+]/\\&/')', \
+the first argument after the options; put N before the launcher\|$usage"
 	is "N '$n': status 2" "$status" 2
 done
 run ziatest -1 fake
 like 'N -1: a usage error' "$out/$err" "/ziatest: error: unknown option[^|]*: '-1'\|$usage"
 is 'N -1: status 2' "$status" 2
 run ziatest
-like 'no arguments: a usage error' "$out/$err" "/ziatest: error: N, .* is missing\|$usage"
+missing='ziatest: error: N, the number of processes per node, is missing'
+like 'no arguments: a usage error' "$out/$err" "/$missing\|$usage"
 is 'no arguments: status 2' "$status" 2
+# taken AS LINE ARGUMENT...: the error LINE reports which argument was taken for what
+taken() {
+	title="which argument was taken for what: $1" expected=$2
+	shift 2
+	run ziatest "$@"
+	like "$title" "$out/$err/$status" "/$expected\|$usage/2"
+}
+taken 'N as a file' "$missing \('4' was taken as the value of --csv\)" --csv 4
+taken 'N as the timeout' "$missing \('4' was taken as the value of -vt\)" -vt 4
+taken 'N as the last of two values' "$missing \('4' was taken as the value of --ranks\)" \
+	-t 5 --ranks 4
+taken 'N as a file, before a launcher' "$needed 'mpirun -n', the first argument after the options \
+\('4' was taken as the value of --csv\); put N before the launcher" --csv 4 'mpirun -n'
+taken 'the launcher as N' "$needed 'mpirun', the first argument after the options \
+\('5' was taken as the value of -t\); put N before the launcher" -t 5 mpirun
+taken 'N and the launcher exchanged' "$needed 'mpirun -n', the first argument after the options; \
+put N before the launcher" 'mpirun -n' 4
+taken 'the launcher as several arguments' "ziatest: error: unexpected argument '--ntasks' after \
+the launcher, 'srun'; put options before N and quote the launcher" 4 srun --ntasks 4
+taken 'an option as the launcher' "ziatest: error: the launcher begins with '-': '--csv', the \
+argument after N; put options before N" 4 --csv
+taken 'nothing as the launcher' "ziatest: error: no launcher in '', the argument after N; give a \
+command such as mpirun -npernode" 4 ''
 run ziatest 4 srun --ntasks 4
 like 'an unquoted launcher: a usage error' "$out/$err" \
 	"/ziatest: error: unexpected argument '.*\|$usage"
@@ -423,6 +499,65 @@ is 'an option after N, with a blank before it: status 2' "$status" 2
 run ziatest 4 --help
 like 'an option after N: a usage error' "$out/$err" \
 	"/ziatest: error: the launcher begins with '-'.*\|$usage"
+# A pipe would take N and the probe, and tee would overwrite the probe.
+files=$(ls)
+refused() {	# LAUNCHER
+	name="a pipe is refused: $(printf '%s' "$1" | sed 's/\\/&&/g' | tr '\n' ' ')"
+	: >"$RECORD"
+	run ziatest 4 "$1"
+	ok "$name" advised "$1" || diag "$out/$err/$status"
+	is "$name: nothing is run, no file is new" "$(ls; cat "$RECORD")" "$files"
+}
+
+# advised LAUNCHER: succeeds if the error shows LAUNCHER, and how to use a pipe
+advised() {
+	case $out/$err/$status in
+	"/ziatest: error: the launcher ends in a pipe: '$1'; "*\
+'./ziatest N "..." 2>&1 | tee log; '*\
+" sh -c 'yes | srun ... --ntasks-per-node \"\$@\"' sh
+usage: "*/2)
+		;;
+	*)
+		return 1 ;;
+	esac
+}
+while IFS= read -r launcher; do
+	refused "$launcher"
+done <<'END'
+fake | tee log
+fake|tee log
+fake -n 2>&1 | tee log
+fake |
+fake |tee log >out 2>&1
+fake a | fake b | tee log
+fake {} | tee log
+fake 'a b' | tee log
+fake "a b"|tee log
+fake "a \" b" | tee log
+fake 'a \' | tee log
+fake a\ b | tee log
+fake \\| tee log
+fake 'a;b' | tee log "x;y" 'a&&b' \; \( \`
+fake "a|b" | tee log
+fake "a>"|tee log
+fake \>| tee log
+fake >|log | tee log
+fake "$(echo "a b" ')')" | tee log
+fake $(echo a) | tee log
+fake `echo a` | tee log
+fake; fake | tee log
+fake && fake | tee log
+fake || fake | tee log
+(fake) | tee log
+! fake | tee log
+| tee log
+END
+refused 'fake
+fake | tee log'
+refused 'fake \
+| tee log'
+run cmp "$bin/probe" ziaprobe
+is 'a pipe is refused: the probe is as it was' "$out$err$status" 0
 for seconds in 0 -1 1.5 x '' 99999999999; do
 	run ziatest --timeout "$seconds" 4 fake
 	like "--timeout '$seconds': a usage error" "$out/$err/$status" \

@@ -257,7 +257,7 @@ exported() {
 		LC_ALL=C sort | paste -s -d ' ' -
 }
 # shellcheck disable=SC2034 # the symbols that it should export
-fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb'
+fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb usleep'
 
 finish() {
 	echo "1..$count"

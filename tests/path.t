@@ -109,7 +109,7 @@ delay() {
 	case $place in
 	daemon|wrapped|hidden)
 		prepare="../stop_slurmd $node" ;;
-	exec|init|later|leave|leave2|prolog)
+	exec|init|later|entered|background|leave|leave2|prolog)
 		least=$seconds ;;
 	esac
 	case $place in
@@ -157,8 +157,18 @@ delay() {
 	later)
 		of_rank init
 		fault="$rank Later" ;;
-	fence)
-		of_all fence init
+	entered)
+		of_rank init
+		fault="$rank Entered" ;;
+	background)	# every rank works after it has entered, so that nobody waits in that fence
+		of_rank init
+		prepare="export WORK=$((seconds + 1))"
+		fault="$rank Pmix" ;;
+	fence)	# in the fence of all ranks; if the rank does not wait afterwards, in its MPI_Init
+		of_rank init
+		row="$row|fence .*"
+		outlier="none|(daemon|spawn|exec|exchange) of rank .*|$outlier"
+		cells="($cells)?"
 		fault="$rank Fence" ;;
 	leave)
 		of_rank fence ', last in: [0-7] on n[1-4]'
@@ -178,11 +188,8 @@ delay() {
 	clock)
 		of_node clock
 		outlier=none cells= ;;
-	async)	# the other ranks may or may not wait, and what they do in MPI_Init is not recorded
-		kind=none
+	async)
 		of_node init
-		row='init .*' cells="($cells)?"
-		outlier="none|(daemon|spawn|exec|exchange) of rank .*|$outlier"
 		prepare='export OMPI_MCA_async_mpi_init=1'
 		fault="$node Pmix" ;;
 	local)	# mpirun existed before the start
@@ -402,7 +409,8 @@ for mpi in openmpi mpich; do
 	places='daemon wrapped hidden spawn prolog exec send answer clock'
 	case $mpi in
 	openmpi)
-		places="$places mpirun local init later fence leave leave2 async"
+		places="$places mpirun local init later entered background fence leave leave2"
+		places="$places async"
 		if launches_by_tree; then
 			places="$places tree"
 		else

@@ -129,11 +129,11 @@ says 'a small executable' 1 'FAIL        executable: 45680 bytes \(at least 1048
 says 'a launch from outside the job' 0 "UNVERIFIED  clocks: not started on a node of the job; node \
 clocks within 0.067 ms\|" 'cell 3 6 ""'
 says 'clocks that disagree' 0 "UNVERIFIED  clocks: started on a node of the job; node clocks \
-within 6.030 ms\|" 'cell 2 22 -6.030'
+within 6.030 ms\|" 'cell 2 27 -6.030'
 says 'clocks that disagree by less than 1 % of the time' 0 \
-	'PASS        clocks: [^|]* node clocks within 6.000 ms\|' 'cell 2 22 6.000'
+	'PASS        clocks: [^|]* node clocks within 6.000 ms\|' 'cell 2 27 6.000'
 says 'unknown clock offsets' 0 'UNVERIFIED  clocks: [^|]* node clocks within - ms\|' \
-	'cell 4 22 ""'
+	'cell 4 27 ""'
 
 # The source
 mkdir -p clone/probe
@@ -228,7 +228,7 @@ RUNS is 3" 'cp output/8-3.txt output/8-4.txt'
 contradicts 'a ranks file left over' "launch 1 on 5 nodes: there is a ranks file, but \
 the output is missing" 'cp ranks-4-3.csv ranks-5-1.csv'
 contradicts 'a program of another size' "launch 2 on 4 nodes: the executable has 104913537 bytes \
-in its row, 104913536 in build.txt" 'cell 6 26 104913537'
+in its row, 104913536 in build.txt" 'cell 6 31 104913537'
 contradicts 'another program' 'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in' \
 	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
 contradicts 'a lost build.txt' 'ziaprobe: SHA-256 [0-9a-f]{64} after the last launch, missing in' \
@@ -301,6 +301,8 @@ honest 'a failure after the result' 1 'Problems\|launch 3 on 8 nodes: status 1\|
 honest 'text before the result' 0 Slow 'sed -i "s/^Time/loaded foo Time/" output/8-1.txt'
 honest 'warnings' 0 'Warnings\|launch 1 on 8 nodes: ziaprobe: warning: w\|\|' \
 	'sed -i "2s/^/ziaprobe: warning: w\n/" output/8-1.txt'
+honest 'an outlier' 0 Slow \
+	'cell 2 20 init; cell 2 21 0; cell 2 22 n1; cell 2 23 99.000; cell 2 24 cpu_wait'
 honest 'no daemon step' 0 '8 nodes  first +601.0 +- +210.0 ' \
 	'cell 2 9 ""; cell 2 10 210.000; sed -i "s/,10.000,200/,,210/" ranks-8-1.csv'
 rm -rf job
@@ -309,6 +311,10 @@ honest 'MPICH, hosts with ?, one launch' 0 \
 	'\|8 nodes  first +601.0 +10.0 +200.0 +20.0 +291.0 +- +80' \
 	true
 like 'one launch: there is no line 3' "$out" '[^|]*MPICH[^|]*\|8 nodes x 2 [^|]*\|PASS\|.*'
+rm -rf job
+job job PPN=1 SWEEP=1
+honest 'one node' 0 '1 nodes  first' true
+like 'one node: line 2' "$out" '[^|]*\|1 node x 1 = 1 rank: 251.0 ms, .*'
 rm -rf job
 job job PPN=1 SWEEP='16 8' RUNS=4
 honest 'a time above one second' 0 '16 nodes  first +1001.0 .*: none' true
@@ -352,6 +358,11 @@ refused() {	# WHAT PATTERN COMMAND
 	is "$1: no summary" "$out" ''
 }
 refused 'no job' 'summarize: error: it: not a Ziatest job: ' 'rm environment.txt'
+other_version='is of another version of Ziatest; use its job/summarize'
+refused 'a results.csv of another version' "summarize: error: it: results.csv $other_version" \
+	'sed -i 1s/,outlier_kind// results.csv'
+refused 'a ranks file of another version' "summarize: error: it: ranks-4-2.csv $other_version" \
+	'sed -i 1s/completed_ms,repeat_ms/repeat_ms,completed_ms/ ranks-4-2.csv'
 refused 'too many launches' 'it: RUNS and SWEEP ask for more than 10000 launches' 'set_to RUNS 6000'
 refused 'a program as a setting' 'not a Ziatest job' "set_to RUNS '\$(touch $tmp/pwned)'"
 refused 'a FIFO' 'results.csv is not a regular file' 'rm results.csv; mkfifo results.csv'

@@ -40,6 +40,7 @@ int main(int argc, char **argv)
 	int fences = argc > 2 ? atoi(argv[2]) : 2;
 	double before = peak(), begun, analysed, resident;
 	struct run run = {.start = 1000000, .size = size, .n = n};
+	struct outlier outlier;
 	struct path path;
 
 	if (size == 0)
@@ -49,24 +50,24 @@ int main(int argc, char **argv)
 	run.records = allocate(size, sizeof *run.records);
 	for (int rank = 0; rank < size; rank++) {
 		struct record *record = run.records + rank;
-		int64_t at = run.start, *mark = record->mark;
+		int64_t at = run.start, *stamp = record->stamp;
 
 		for (int m = START; m < MARKS; m++) {
-			mark[m] = UNKNOWN;
+			stamp[m] = UNKNOWN;
 			if (m >= FENCE_ENTERED + 2 * fences && m < INIT_RETURNED)
 				continue;
 			if (m == REPLY_RECEIVED && rank / n % 2)
 				continue;
-			mark[m] = at;
+			stamp[m] = at;
 			at += 1 + draw(1000000);
 		}
-		run.replied[rank] = mark[REPLY_RECEIVED];
+		run.replied[rank] = stamp[REPLY_RECEIVED];
 		record->repeat = rank / n % 2 ? UNKNOWN : draw(1000);
 		/* Nodes in no particular order */
 		record->node = (uint64_t)(rank / n + 1) * 0x9e3779b97f4a7c15;
-		record->clock = (struct clock){rank / n ? draw(1000) : 0, 1};
-		for (int i = 0; i < WORKS; i++)
-			record->cpu[i] = record->cpu_wait[i] = (uint32_t)draw(10000);
+		record->clock = (struct estimate){rank / n ? draw(1000) : 0, 1};
+		for (int i = 0; i < READINGS; i++)
+			record->cpu[i] = record->cpu_wait[i] = (uint32_t)(10000 * i + draw(10000));
 		snprintf(record->host, sizeof record->host, "nid%07d", rank / n);
 		snprintf(record->parent, sizeof record->parent, "slurmstepd");
 	}
@@ -77,9 +78,10 @@ int main(int argc, char **argv)
 		return 1;
 	draw_timelines(&run);
 	find_path(&run, &path);
+	outlier = find_outlier(&run, &path);
 	print_warnings(&run);
-	print_report(&run, &path);
-	if (append_row(&run, &path, "/dev/null") != 0)
+	print_report(&run, &path, &outlier);
+	if (append_row(&run, &path, &outlier, "/dev/null") != 0)
 		return 1;
 	analysed = seconds();
 	resident = peak();

@@ -52,17 +52,19 @@ def launch(nodes, run, start):
     fence = 30. if other['FENCES'] else None
     if not fence:
         init += 30
+    mpi_init = init + (fence or 0)
     work = (80., 5., init - 65) if fence else (8., 5., 7.)
     rows = ['rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
-            'mpi_init_ms,repeat_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
+            'mpi_init_ms,completed_ms,repeat_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
             'clock_offset_ms']
     for rank in range(nodes * ppn):
         block = rank // ppn
         late = .5 * rank
-        last = (exchange - late, init + 50, .03, time - late)
+        last = (exchange - late, mpi_init, time - late, .03)
+        if block % 2:
+            last = (None, mpi_init, None, None)
         rows.append(cells(rank, block + 1, '%s%d' % (other['HOST'], block + 1), 10., spawn, 20.,
-                          init, fence, 0., *(last if block % 2 == 0 else (None, init + 50, None,
-                                                                       None)), *work, 3, 0.))
+                          init, fence, 0., *last, *work, 3, 0.))
     write('ranks-%d-%d.csv' % (nodes, run), *rows)
     printed = '%8.2f millisecs' % time
     if time >= 1000:
@@ -72,19 +74,24 @@ def launch(nodes, run, start):
           '%d 42 %d -v -t 60 --csv x/results.csv --ranks x/ranks-%d-%d.csv' % (
               nodes, nodes * ppn, ppn, start, ppn, nodes, run),
           'Time test was completed in ' + printed, 'Slowest rank: 0', '',
-          '%.3f ms, %d nodes x %d = %d ranks' % (time, nodes, ppn, nodes * ppn), '',
-          'fences: ' + (other['FENCES'] or 'none'), 'executable: %d bytes' % SIZE,
-          'MPI: ' + other['MPI'] + ', more', 'status 0')
+          '%.3f ms, %d node%s x %d = %d rank%s' % (
+              time, nodes, 's' * (nodes > 1), ppn, nodes * ppn, 's' * (nodes * ppn > 1)),
+          'outlier: none', '',
+          'fences: ' + (other['FENCES'] + ', PMIx' if fence else 'none'),
+          'executable: %d bytes' % SIZE, 'MPI: ' + other['MPI'] + ', more', 'status 0')
+    clocks = (-.067, other['HOST'] + '2', other['HOST'] + '1', .01)
+    if nodes == 1:
+        clocks = (0., other['HOST'] + '1', other['HOST'] + '1', 0.)
     return cells(stamp(start), nodes, ppn, nodes * ppn, time, time, 0, other['HOST'] + '1', 10.,
-                 spawn, 20., init, fence, exchange, 0., *work, 6, init + 50, .03, -.067, 'n2', 'n1',
-                 .01, SIZE, other['MPI'])
+                 spawn, 20., init, fence, exchange, 0., *work, 3, *[None] * 5, mpi_init, .03,
+                 *clocks, SIZE, other['MPI'])
 
 
 os.makedirs(os.path.join(out, 'output'))
 rows = ['started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,'
         'exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
-        'mpi_init_max_ms,repeat_max_ms,offset_max_ms,offset_host,median_host,offset_bound_ms,'
-        'executable_bytes,mpi']
+        'outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,repeat_max_ms,'
+        'offset_ms,offset_host,median_host,offset_bound_ms,executable_bytes,mpi']
 for nodes in map(int, settings['SWEEP'].split()):
     for run in range(1, int(settings['RUNS']) + 1):
         rows.append(launch(nodes, run, start + 10 * (len(rows) - 1)))

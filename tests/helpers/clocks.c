@@ -4,16 +4,11 @@
 
 #include <inttypes.h>
 
-void note_state(enum state state, int rank, int64_t since)
-{
-	(void)state, (void)rank, (void)since;
-}
-
 int main(void)
 {
 	static struct record records[64];
 	struct run run = {.records = records, .n = 1};
-	struct clock clock, clocks[64], sums[64];
+	struct estimate clock, clocks[64], sums[64];
 	int rank;
 
 	MPI_Init(NULL, NULL);
@@ -24,10 +19,9 @@ int main(void)
 		   MPI_COMM_WORLD);
 	for (int block = 0; block < run.size; block++)
 		records[block].clock = clocks[block];
-	sum_clocks(&run, sums);
+	sum_offsets(&run, sums);
 	for (int block = 0; rank == 0 && block < run.size; block++)
-		printf("%d %" PRId64 " %" PRId64 "\n", block, sums[block].offset,
-		       sums[block].bound);
+		printf("%d %" PRId64 " %" PRId64 "\n", block, sums[block].value, sums[block].bound);
 	MPI_Finalize();
 	return 0;
 }

@@ -84,10 +84,19 @@ file == 1 {
 /^daemon .*, (orted|prted)$/ {
 	mpirun = 1
 }
-/^outlier: / {
+/^outlier: / && word[2] != "none" {
 	outlier = word[2]
 	outlier_rank = word[5]
-	kind = sub(/.*, mostly /, "") ? $0 : ""
+	others = word[8] == "and" ? word[9] : 0
+	if (/, mostly on the CPU$/)
+		kind = "cpu"
+	if (/, mostly waiting for a CPU$/)
+		kind = "cpu_wait"
+	if (/, mostly blocked$/)
+		kind = "blocked"
+	sub(/ ms above the median.*/, "")
+	sub(/.* /, "")
+	excess = us($0)
 }
 /^fences: / {
 	part = ""
@@ -95,6 +104,11 @@ file == 1 {
 }
 /^MPI: / {
 	mpi = substr($1, 6)
+}
+/^clock offset: / {
+	sub(/,$/, "", word[8])
+	sub(/;$/, "", word[10])
+	clocks = word[3] " " word[6] " " word[8] " " word[10]
 }
 /^clock offset: .*; corrected time / {
 	sub(/.*corrected time /, "")
@@ -128,7 +142,8 @@ part == "ms" {
 file > 1 && FNR == 1 {
 	for (i = 1; i <= NF; i++) {
 		name[i] = $i
-		sub(/_ms$/, "", name[i])
+		if ($i != "outlier_ms") # there is also a column outlier
+			sub(/_ms$/, "", name[i])
 	}
 	next
 }
@@ -150,7 +165,7 @@ END {
 
 	# The path
 	expect("the path", total, time)
-	if (path !~ /^( daemon)?( spawn)? exec( init fence)* init exchange( exchange)?( clock)?$/)
+	if (path !~ /^( daemon)?( spawn)? exec( init( fence)?)* init( exchange)+( clock)?$/)
 		print "not a path:" path
 	for (i = 1; i <= steps; i++) {
 		if (step[i] == "clock")
@@ -179,21 +194,38 @@ END {
 	}
 
 	# The outlier
+	expect("outlier", csv["outlier"], outlier)
+	expect("outlier_rank", csv["outlier_rank"], outlier_rank)
+	expect("outlier_host", csv["outlier_host"], cell[outlier_rank, "host"])
+	expect("outlier_ms", us_or_none(csv["outlier_ms"]), excess)
+	expect("outlier_kind", csv["outlier_kind"], kind)
 	has_kind = schedstat && (outlier == "exec" || (outlier == "init" && fences))
 	expect("the outlier, " outlier ", has a kind", kind != "", has_kind)
-	if (kind != "" && kind !~ /^(on the CPU|waiting for a CPU|blocked)$/)
-		print "unknown kind: " kind
 	if (outlier == "exec" && has_kind && !fences) { # the ranks' columns then cover exec alone
-		split("on the CPU,waiting for a CPU,blocked", kind_name, ",")
 		for (i = 1; i <= 3; i++) {
 			split(summary(work_name[i]), word, " ")
-			excess[i] = value(outlier_rank, work_name[i]) - word[2]
+			above[i] = value(outlier_rank, work_name[i]) - word[2]
 		}
 		for (most = i = 1; i <= 3; i++)
-			if (excess[i] > excess[most])
+			if (above[i] > above[most])
 				most = i
-		expect("the outlier's kind", kind, kind_name[most])
+		expect("the outlier's kind", kind, work_name[most])
 	}
+	# Of these steps, each rank has at most one, so the column shows its length.
+	if (outlier ~ /^(daemon|spawn|exec|exchange)$/ || (outlier == "init" && !fences)) {
+		for (i = 1; i <= steps; i++)
+			if (step[i] == outlier && rank_of[i] == outlier_rank)
+				break
+		split(summary(outlier), word, " ")
+		expect("the outlier's excess", excess, us_of[i] - word[2])
+		for (r = 0; r < size; r++)
+			if (int(r / n) == int(outlier_rank / n) && r != outlier_rank && \
+				value(r, outlier) >= word[2] + int((excess + 1) / 2))
+				like_it++
+		expect("ranks like the outlier", others + 0, like_it + 0)
+	}
+	if (outlier != "" && excess < int(time / 10))
+		print "the outlier's excess is only " excess
 
 	# The row
 	expect("time_ms", us(csv["time"]), time)
@@ -204,6 +236,8 @@ END {
 	expect("slowest_host", csv["slowest_host"], cell[word[4], "host"])
 	split("daemon spawn exec init fence exchange clock", word, " ")
 	sum["clock"] += 0
+	if (fences)
+		sum["fence"] += 0
 	for (i = 1; i <= 7; i++)
 		expect("the path's " word[i], us_or_none(csv[word[i]]), sum[word[i]])
 	for (i = 1; i <= 4; i++)
@@ -213,13 +247,17 @@ END {
 	expect("mpi_init_max_ms", us(csv["mpi_init_max"]), word[3])
 	split(table["repeat"], word, " ")
 	expect("repeat_max_ms", us_or_none(csv["repeat_max"]), word[3])
-	expect("corrected_ms", csv["corrected"], corrected)
+	if (size > n) {
+		expect("corrected_ms", csv["corrected"], corrected)
+		expect("the clocks", clocks, csv["offset"] " " csv["offset_bound"] " " \
+			csv["offset_host"] " " csv["median_host"])
+	}
 	latest = replied(0)
 	for (r = 0; r < size; r++)
 		if (cell[r, "completed"] != "" && replied(r) > latest)
 			latest = replied(r)
-	if (corrected)
-		expect("the corrected time", us(corrected), latest)
+	if (csv["corrected"] != "")
+		expect("the corrected time", us(csv["corrected"]), latest)
 	expect("mpi", csv["mpi"], mpi)
 
 	# The table

@@ -3,20 +3,25 @@
  * wait for it. In COMMAND, $PPID is the rank's process id.
  *
  * CALL is the return of MPI_Init (Init), the first call to another MPI function (Send, Recv,
- * Gather, Ibcast, Irecv, Ibarrier, Finalize), or the first Send after a Recv (Answer). Earlier,
- * when only the launcher has assigned a rank, CALL can be a moment before main (Exec), the start of
- * MPI_Init (Start), PMIx_Init (Pmix), the first fence (Fence), the end of that fence (Leave) or of
- * the next one (Leave2), or PMIx_Get after a fence (Later).
+ * Gather, Ibcast, Ibarrier, Finalize), the second Recv (Recv2), or the first Send after a Recv
+ * (Answer). Earlier, when only the launcher has assigned a rank, CALL can be a moment before main
+ * (Exec), the start of MPI_Init (Start), PMIx_Init (Pmix), the first fence (Fence), the return of
+ * PMIx_Fence_nb (Entered), the first nap after the first fence began (Nap), the end of that fence
+ * (Leave) or of the next one (Leave2), or PMIx_Get after a fence (Later).
  *
  * Two COMMANDs are not run by a shell, but by the thread that reached CALL. "spin SECONDS" computes
  * until it has used that much CPU time, at the highest priority that it is allowed. "crowd SECONDS"
  * mostly waits for a CPU, which it shares with child processes that compute.
+ *
+ * If $WORK is set, every rank works for that many seconds after it has entered the first
+ * non-blocking fence, like Open MPI 6. It does so by usleep, as other libraries do.
  *
  * If $MARKS is set, a process that reaches any CALL creates the file CALL.$RANK in that directory.
  * If $HELPER is set, SIGALRM is delivered to a helper thread, like those of MPI libraries. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -225,15 +230,33 @@ static void leave_nb(int status, void *data)
 int PMIx_Fence_nb(const void *processes, size_t count, const void *info, size_t infos,
 		  void (*done)(int, void *), void *data)
 {
+	static int entered;
 	int (*own)(const void *, size_t, const void *, size_t, void (*)(int, void *), void *);
 	struct callback *callback = malloc(sizeof *callback);
+	const char *work = getenv("WORK");
+	int result;
 
 	*(void **)&own = before_pmix("Fence", "PMIx_Fence_nb");
 	fenced = 1;
 	if (!done || !callback)
 		return own(processes, count, info, infos, done, data);
 	*callback = (struct callback){done, data};
-	return own(processes, count, info, infos, leave_nb, callback);
+	result = own(processes, count, info, infos, leave_nb, callback);
+	early_fault("Entered");
+	if (work && !entered++)
+		usleep((useconds_t)(atof(work) * 1e6));
+	return result;
+}
+
+/* Open MPI waits for a non-blocking fence by calling usleep, and ziaprobe's usleep calls this. */
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	static int napped;
+
+	if (fenced && !napped++)
+		early_fault("Nap");
+	errno = clock_nanosleep(CLOCK_REALTIME, 0, time, left);
+	return errno ? -1 : 0;
 }
 
 static void *helper(void *unused)
@@ -274,7 +297,7 @@ int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
 
 int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
 {
-	fault("Recv");
+	fault(received ? "Recv2" : "Recv");
 	received = 1;
 	return PMPI_Recv(b, n, t, from, tag, c, s);
 }
@@ -289,8 +312,6 @@ FAULTY(Gather,
        (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root, MPI_Comm c),
        (s, n, t, r, m, u, root, c))
 FAULTY(Ibarrier, (MPI_Comm c, MPI_Request *q), (c, q))
-FAULTY(Irecv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *q),
-       (b, n, t, from, tag, c, q))
 FAULTY(Ibcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *q),
        (b, n, t, root, c, q))
 FAULTY(Finalize, (void), ())

@@ -97,34 +97,58 @@ static const int64_t ms = 1000, s = 1000000, bound = 10;
 
 /* Makes up a RUN in which every step takes 10 ms: the parent is created 10 ms after the start, the
  * process at 20 ms, main is entered at 30 ms, two fences are entered at 40 and 60 ms and left at 50
- * and 70 ms, MPI_Init returns at 80 ms, and replies come at 90 ms. In each of its own steps, a
- * process spends 4 ms on a CPU and 3 ms waiting for one, and its number of faults is the step's
- * index. */
+ * and 70 ms, MPI_Init returns at 80 ms, and replies come at 90 ms. In each of its own steps, and in
+ * each fence, a process spends 4 ms on a CPU and 3 ms waiting for one. It has 1, 2, 3 and 4 faults
+ * in its own steps. */
 static void make_up(struct run *run)
 {
+	static const uint16_t faults[] = {1, 3, 3, 6, 6, 10}; /* so far, at each reading */
 	static struct record records[RANKS];
+	static struct estimate offsets[RANKS];
 	static int64_t replied[RANKS];
 
 	free(run->responder);
+	free(run->timelines);
 	*run = (struct run){.start = s, .size = RANKS, .n = 2};
 	run->records = records;
+	run->offsets = offsets;
 	run->replied = replied;
 	for (int rank = 0; rank < RANKS; rank++) {
 		struct record *record = records + rank;
 
-		*record = (struct record){.clock = {0, bound}, .parent = "slurmstepd"};
-		for (int m = START, known = 0; m < MARKS; m++)
-			record->mark[m] = m < FENCE_ENTERED + 4 || m >= INIT_RETURNED
-						  ? s + 10 * ms * known++
-						  : UNKNOWN;
-		if (rank / 2 % 2)
-			record->mark[REPLY_RECEIVED] = UNKNOWN;
-		for (int i = 0; i < WORKS; i++) {
-			record->cpu[i] = 4000;
-			record->cpu_wait[i] = 3000;
-			record->faults[i] = (uint16_t)i;
+		*record = (struct record){.parent = "prted"};
+		offsets[rank] = (struct estimate){0, bound};
+		for (int m = START, known = 0; m < MARKS; m++) {
+			int i = known - MAIN_ENTERED;
+
+			record->stamp[m] = UNKNOWN;
+			if (m >= FENCE_ENTERED + 4 && m < INIT_RETURNED)
+				continue;
+			record->stamp[m] = s + 10 * ms * known++;
+			if (m < MAIN_ENTERED || m > INIT_RETURNED)
+				continue;
+			record->cpu[m - MAIN_ENTERED] = 4000 * (uint32_t)(i + 1);
+			record->cpu_wait[m - MAIN_ENTERED] = 3000 * (uint32_t)(i + 1);
+			record->faults[m - MAIN_ENTERED] = faults[i];
 		}
+		if (rank / 2 % 2)
+			record->stamp[REPLY_RECEIVED] = UNKNOWN;
 	}
+}
+
+/* Adds to what RANK of RUN did by MARK, a mark with a reading, and by all later ones. */
+static void add_work(struct run *run, int rank, int mark, int64_t cpu, int64_t cpu_wait)
+{
+	for (int i = mark - MAIN_ENTERED; i < READINGS; i++) {
+		run->records[rank].cpu[i] += (uint32_t)cpu;
+		run->records[rank].cpu_wait[i] += (uint32_t)cpu_wait;
+	}
+}
+
+/* Makes the time that RANK of RUN has waited for a CPU unknown at MARK. */
+static void forget_wait(struct run *run, int rank, int mark)
+{
+	run->records[rank].cpu_wait[mark - MAIN_ENTERED] = UINT32_MAX;
 }
 
 /* Delays every STEP-th rank of RUN, from FIRST on, by LATE at MARK and at all later marks. */
@@ -132,8 +156,8 @@ static void delay(struct run *run, int first, int step, int mark, int64_t late)
 {
 	for (int rank = first; rank < run->size; rank += step)
 		for (int m = mark; m < MARKS; m++)
-			if (run->records[rank].mark[m] != UNKNOWN)
-				run->records[rank].mark[m] += late;
+			if (run->records[rank].stamp[m] != UNKNOWN)
+				run->records[rank].stamp[m] += late;
 }
 
 /* Delays only RANK by LATE, at MARK and at the marks up to the next fence, which all ranks then
@@ -148,22 +172,33 @@ static void delay_one(struct run *run, int rank, int mark, int64_t late)
 		next = MARKS; /* no other rank waits for this mark */
 	delay(run, 0, 1, next, late);
 	for (int m = mark; m < next; m++)
-		if (run->records[rank].mark[m] != UNKNOWN)
-			run->records[rank].mark[m] += late;
+		if (run->records[rank].stamp[m] != UNKNOWN)
+			run->records[rank].stamp[m] += late;
+}
+
+/* Makes the fences of RUN whose bits are set in BACKGROUND non-blocking, and lets all ranks wait in
+ * those whose bits are set in WAITED. */
+static void in_background(struct run *run, uint8_t background, uint8_t waited)
+{
+	for (int rank = 0; rank < run->size; rank++) {
+		run->records[rank].background = background;
+		run->records[rank].waited = waited;
+	}
 }
 
 /* Removes all fences of RANK. */
 static void forget_fences(struct run *run, int rank)
 {
 	for (int m = FENCE_ENTERED; m < INIT_RETURNED; m++)
-		run->records[rank].mark[m] = UNKNOWN;
+		run->records[rank].stamp[m] = UNKNOWN;
 }
 
 static void finish(struct run *run, struct path *path)
 {
 	free(run->responder);
+	free(run->timelines);
 	for (int rank = 0; rank < run->size; rank++)
-		run->replied[rank] = run->records[rank].mark[REPLY_RECEIVED];
+		run->replied[rank] = run->records[rank].stamp[REPLY_RECEIVED];
 	find_result(run);
 	draw_timelines(run);
 	find_path(run, path);
@@ -180,11 +215,11 @@ static void is_path(struct run *run, const char *text, const char *name)
 
 	finish(run, &path);
 	for (int i = path.first; i < STEPS; i++)
-		length += sprintf(got + length, "%s %d %g, ", column_names[path.step[i].column],
+		length += sprintf(got + length, "%s %d %g, ", headings[path.step[i].column].name,
 				  path.step[i].end.rank, (double)path.step[i].us / 1000);
 	outlier = find_outlier(run, &path);
 	if (outlier.step)
-		sprintf(got + length - 2, "; %s %d %g %d", column_names[outlier.step->column],
+		sprintf(got + length - 2, "; %s %d %g %d", headings[outlier.step->column].name,
 			outlier.step->end.rank, (double)outlier.excess / 1000, outlier.others);
 	else
 		sprintf(got + length - 2, "; -");
@@ -193,7 +228,7 @@ static void is_path(struct run *run, const char *text, const char *name)
 		printf("#  got: %s\n# like: %s\n", got, text);
 }
 
-/* Checks what RANK did in the last LENGTH us of its step that ends in MARK. */
+/* Checks what RANK did in the last LENGTH us of its step that ends at MARK. */
 static void is_works(struct run *run, int rank, int mark, int64_t length, int64_t cpu,
 		     int64_t cpu_wait, int64_t blocked, int64_t faults)
 {
@@ -208,17 +243,13 @@ static void is_works(struct run *run, int rank, int mark, int64_t length, int64_
 	printf("# mark %d, %lld us\n", mark, (long long)length);
 }
 
-/* Checks that the outlier is rank 4's step that ends in MARK, and that its kind is KIND. Can be
- * called repeatedly on the same RUN. */
+/* Checks that the outlier is rank 4's step that ends at MARK, and that its kind is KIND. */
 static void is_kind(struct run *run, int mark, enum column kind)
 {
 	struct outlier outlier;
 	struct path path;
 
-	if (run->records[4].mark[START] != 0)
-		finish(run, &path);
-	else
-		find_path(run, &path);
+	finish(run, &path);
 	outlier = find_outlier(run, &path);
 	ok(outlier.step && outlier.step->end.mark == (enum mark)mark &&
 		   outlier.step->end.rank == 4 && outlier.kind == kind,
@@ -244,22 +275,22 @@ static int64_t draw(int64_t less)
 }
 
 /* Makes up a random RUN. Its intervals are shorter than LARGEST us; 1 makes all of them 0. Clocks
- * may be off; fences may not hold, may overlap, or may differ in number; marks may be unknown; work
- * may be longer than its step, or not counted. */
+ * may be off; fences may not hold, may overlap, may run in the background, or may differ in number;
+ * marks may be unknown; work may be longer than its step, or not recorded. */
 static void make_up_any(struct run *run, int64_t largest)
 {
 	make_up(run);
 	run->n = 1 << draw(4);
 	for (int rank = 0; rank < RANKS; rank++) {
 		struct record *record = run->records + rank;
-		int64_t *mark = record->mark;
+		int64_t *mark = record->stamp;
 		int fences = draw(9) ? 1 + (int)draw(FENCES) : 0;
 
-		record->clock =
-			(struct clock){draw(3) ? 0 : draw(2 * largest) - largest, draw(largest)};
-		if (rank % run->n > 0)
-			record->clock = record[-1].clock;
+		run->offsets[rank] =
+			(struct estimate){draw(3) ? 0 : draw(2 * largest) - largest, draw(largest)};
 		record->by_mpirun = (char)draw(2);
+		record->background = (uint8_t)draw(256);
+		record->waited = (uint8_t)(draw(256) & record->background);
 		mark[PARENT_CREATED] = draw(4) ? s + draw(largest) - largest / 4 : UNKNOWN;
 		mark[CREATED] = draw(9) ? s + draw(largest) : UNKNOWN;
 		mark[MAIN_ENTERED] = s + draw(largest);
@@ -267,9 +298,9 @@ static void make_up_any(struct run *run, int64_t largest)
 		mark[REPLY_RECEIVED] = UNKNOWN;
 		if (rank / run->n % 2 == 0)
 			mark[REPLY_RECEIVED] = mark[INIT_RETURNED] + draw(largest);
-		for (int k = 0; k < WORKS; k++) {
-			record->cpu[k] = draw(9) ? (uint32_t)draw(largest) : NOT_COUNTED;
-			record->cpu_wait[k] = draw(9) ? (uint32_t)draw(largest) : NOT_COUNTED;
+		for (int i = 0; i < READINGS; i++) {
+			record->cpu[i] = (uint32_t)draw(largest);
+			record->cpu_wait[i] = draw(9) ? (uint32_t)draw(largest) : UINT32_MAX;
 		}
 		for (int k = 0; k < FENCES; k++) {
 			int64_t entered = mark[MAIN_ENTERED] + draw(largest);
@@ -280,7 +311,7 @@ static void make_up_any(struct run *run, int64_t largest)
 	}
 }
 
-/* Checks CPU, CPU_WAIT and BLOCKED of RANK's step that ends in MARK. Returns whether none of them
+/* Checks CPU, CPU_WAIT and BLOCKED of RANK's step that ends at MARK. Returns whether none of them
  * is negative and, if all three are known, whether they add up to the length of the step. */
 static int works_add_up(const struct run *run, int rank, int mark)
 {
@@ -304,8 +335,8 @@ static int works_add_up(const struct run *run, int rank, int mark)
 static int rows_add_up(const struct run *run, int raised)
 {
 	for (int rank = 0; rank < run->size; rank++) {
-		const int64_t *mark = run->records[rank].mark;
-		int64_t sum = column_value(run, rank, WAIT), completed;
+		const int64_t *mark = run->timelines[rank].mark;
+		int64_t sum = 0, completed;
 		int last = run->responder[rank] < 0 ? INIT_RETURNED : REPLY_RECEIVED;
 
 		for (enum column column = DAEMON; column <= EXCHANGE; column++) {
@@ -321,7 +352,7 @@ static int rows_add_up(const struct run *run, int raised)
 			if (mark[m] != UNKNOWN && !works_add_up(run, rank, m))
 				return 0;
 		completed = column_value(run, rank, COMPLETED);
-		if (completed != UNKNOWN && !raised && sum != completed - clock_offset(run, rank))
+		if (completed != UNKNOWN && !raised && sum != completed - correction(run, rank))
 			return 0;
 	}
 	return 1;
@@ -369,11 +400,14 @@ static void late_rank_is_named(void)
 		int late = (int)draw(RANKS), place, inside, fences = 1 + (int)draw(FENCES);
 		int64_t latest[MARKS] = {0}, shift = draw(3) ? 0 : 300 * ms;
 		int ahead = (int)draw(4);
+		uint8_t background;
 		struct outlier outlier;
 		struct path path;
 		enum column column;
 
 		make_up(&run);
+		background = (uint8_t)draw(256);
+		in_background(&run, background, background);
 		if (draw(2))
 			run.n = 1; /* eight blocks; otherwise four of two ranks */
 		if (draw(2))
@@ -387,7 +421,7 @@ static void late_rank_is_named(void)
 			 (place - FENCE_LEFT) % 2 == 0 && draw(2);
 		for (int m = PARENT_CREATED; m < MARKS; m++)
 			for (int rank = 0; rank < run.size; rank++) {
-				int64_t *mark = run.records[rank].mark, from = mark[m - 1];
+				int64_t *mark = run.records[rank].stamp, from = mark[m - 1];
 				int to = rank / run.n % 2 ? -1 : (rank + run.n) % run.size;
 
 				if (m >= FENCE_ENTERED + 2 * fences && m < INIT_RETURNED) {
@@ -405,19 +439,19 @@ static void late_rank_is_named(void)
 				}
 				/* A lower rank already has its reply. */
 				if (m == REPLY_RECEIVED && to < rank)
-					from = MAX(from, run.records[to].mark[m]);
+					from = MAX(from, run.records[to].stamp[m]);
 				else if (m == REPLY_RECEIVED)
-					from = MAX(from, run.records[to].mark[m - 1]);
+					from = MAX(from, run.records[to].stamp[m - 1]);
 				mark[m] = from + 1 + draw(9 * ms);
 				if (m == place && (inside || rank == late))
 					mark[m] += s;
 				latest[m] = MAX(latest[m], mark[m]);
 			}
 		for (int rank = ahead * run.n; rank < (ahead + 1) * run.n; rank++) {
-			run.records[rank].clock.offset = shift;
+			run.offsets[rank / run.n].value = shift;
 			for (int m = PARENT_CREATED; m < MARKS; m++)
-				if (run.records[rank].mark[m] != UNKNOWN)
-					run.records[rank].mark[m] += shift;
+				if (run.records[rank].stamp[m] != UNKNOWN)
+					run.records[rank].stamp[m] += shift;
 		}
 		finish(&run, &path);
 		outlier = find_outlier(&run, &path);
@@ -431,11 +465,12 @@ static void late_rank_is_named(void)
 		if (!good)
 			printf("# launch %d: rank %d late at mark %d, inside %d; found %s of %d\n",
 			       i, late, place, inside,
-			       outlier.step ? column_names[outlier.step->column] : "none",
+			       outlier.step ? headings[outlier.step->column].name : "none",
 			       outlier.step ? outlier.step->end.rank : -1);
 	}
 	ok(good, "20,000 launches with a late rank: that rank alone is named");
 	free(run.responder);
+	free(run.timelines);
 }
 
 /* Returns how long this thread has been on a CPU, in us. */
@@ -470,14 +505,21 @@ static void test_work(void)
 	work = work_between(MAIN_ENTERED, INIT_RETURNED);
 	ok(work.cpu >= ended - begun - 1 && work.cpu <= cpu_time() - before + 1,
 	   "the main thread's time on a CPU, read by another thread");
-	ok(work_between(START, MAIN_ENTERED).cpu > 0, "work is counted from 0 at the start");
-	readings[FENCE_ENTERED] = (struct work){-1, -1, -2}; /* fences that overlap */
-	store_work(&record, FENCE_ENTERED, START, FENCE_ENTERED);
-	ok(record.cpu[1] == 0 && record.cpu_wait[1] == 0 && record.faults[1] == 0,
-	   "work is never negative");
-	ok(to_cell(UNKNOWN) == NOT_COUNTED && to_cell(-1) == 0 && to_cell(7) == 7 &&
-		   to_cell(5000 * s) == NOT_COUNTED - 1,
-	   "work that does not fit its cell is stored as the largest value that fits");
+	readings[FENCE_ENTERED] = readings[FENCE_LEFT] = (struct work){5, 7, 3};
+	readings[FENCE_LEFT].cpu_wait = UNKNOWN;
+	store_reading(&record, FENCE_ENTERED, FENCE_LEFT);
+	store_reading(&record, FENCE_LEFT, FENCE_ENTERED);
+	work = recorded_work(&record, START, FENCE_ENTERED);
+	ok(work.cpu == 5 && work.cpu_wait == UNKNOWN && work.faults == 3,
+	   "work is counted from 0 at the start, and may be unknown");
+	work = recorded_work(&record, FENCE_ENTERED, FENCE_LEFT);
+	ok(work.cpu == 0 && work.cpu_wait == UNKNOWN, "so is what is counted from there");
+	readings[MAIN_ENTERED] = (struct work){9, 9, 9}; /* fences that overlap */
+	store_reading(&record, MAIN_ENTERED, MAIN_ENTERED);
+	work = recorded_work(&record, MAIN_ENTERED, FENCE_LEFT);
+	ok(work.cpu == 0 && work.cpu_wait == 0 && work.faults == 0, "work is never negative");
+	ok(to_cell(UNKNOWN) == UINT32_MAX && to_cell(7) == 7 && to_cell(5000 * s) == UINT32_MAX - 1,
+	   "a reading that does not fit its cell is stored as the largest value that fits");
 }
 
 static void test_arguments(void)
@@ -548,86 +590,99 @@ static void test_pairs(void)
 	   "with four blocks or only one, it does not");
 }
 
+/* Makes up a RUN of three blocks of two ranks, whose clocks are CLOCKS. The replies come at
+ * REPLIED; LAUNCH is the rank on the launch node, or -1. Resolves the clocks. */
+static void compare(struct run *run, const struct estimate *clocks, int64_t *replied, int launch)
+{
+	static struct record records[6];
+
+	free(run->offsets);
+	free(run->responder);
+	*run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
+	for (int i = 0; i < 6; i++)
+		records[i] = (struct record){.clock = clocks[i / 2], .on_launch_node = i == launch};
+	find_result(run);
+	resolve_clocks(run);
+}
+
 static void test_clocks(void)
 {
 	struct record records[8] = {{.repeat = 0}};
 	struct run run = {.size = 8, .n = 1, .records = records};
 	int64_t replied[6] = {5, 7, UNKNOWN, UNKNOWN, 6, 8};
-	struct clock sums[8];
+	/* Block 1 is 100 ahead of block 0, and block 2 is 2 ahead. */
+	const struct estimate ahead[] = {{0, 0}, {100, 3}, {2, 4}};
+	struct estimate sums[8];
 
 	for (int i = 0; i < 8; i++)
-		records[i].clock = (struct clock){i ? 1 << 4 * i : 0, i};
-	sum_clocks(&run, sums);
-	ok(sums[7].offset == 0x11010000 && sums[7].bound == 7 + 6 + 4,
+		records[i].clock = (struct estimate){i ? 1 << 4 * i : 0, i};
+	sum_offsets(&run, sums);
+	ok(sums[7].value == 0x11010000 && sums[7].bound == 7 + 6 + 4,
 	   "block 7's offset and bound are the sums over blocks 4, 6 and 7 of the tree");
-	ok(sums[5].offset == 0x110000 && sums[0].offset == 0,
+	ok(sums[5].value == 0x110000 && sums[0].value == 0,
 	   "block 5's offset is such a sum, and block 0's is 0");
 
-	run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
-	find_result(&run);
+	compare(&run, ahead, replied, -1);
 	ok(run.slowest == 5 && run.time == 5, "the latest stamp is the result");
 	replied[1] = 8;
 	find_result(&run);
-	ok(run.slowest == 1, "if several stamps are the latest, the lowest rank counts");
-
-	/* Block 1 is 100 ahead of block 0, and block 2 is 2 ahead. */
-	for (int i = 0; i < 6; i++)
-		records[i].clock = (struct clock[]){{0, 0}, {100, 3}, {2, 4}}[i / 2];
-	resolve_clocks(&run);
+	ok(run.slowest == 1, "if several stamps are the latest, the lowest rank wins");
 	ok(!run.launch_clock_known && run.median_block == 2 && run.worst_block == 1 &&
-		   run.worst.offset == 98 && run.worst.bound == 7,
+		   run.worst.value == 98 && run.worst.bound == 7,
 	   "the clock furthest from the median, and the sum of both bounds");
-	ok(records[0].clock.offset == -2 && records[3].clock.offset == 98,
-	   "the median is the reference");
-	for (int i = 0; i < 6; i++)
-		records[i].clock = (struct clock[]){{0, 0}, {100, 3}, {2, 4}}[i / 2];
-	run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
-	records[3].on_launch_node = 1;
-	find_result(&run);
-	resolve_clocks(&run);
-	ok(run.launch_clock_known && records[0].clock.offset == -100 &&
-		   records[5].clock.bound == 7 && records[3].clock.bound == 0,
+	ok(offset_of(&run, 0).value == -2 && offset_of(&run, 3).value == 98 &&
+		   run.records[3].clock.value == 100,
+	   "the median is the reference, and what was gathered is unchanged");
+
+	compare(&run, ahead, replied, 3);
+	ok(run.launch_clock_known && offset_of(&run, 0).value == -100 &&
+		   offset_of(&run, 5).bound == 7 && offset_of(&run, 3).bound == 0,
 	   "the launch node's clock is the reference");
-	ok(run.worst.offset == 98 && run.worst_block == 1,
+	ok(run.worst.value == 98 && run.worst_block == 1,
 	   "the worst offset is measured from the median");
-	ok(corrected_time(&run) == 8 + 100 - 3, "the latest corrected stamp counts");
-	records[0].clock.bound = records[1].clock.bound = 100;
-	ok(clock_offset(&run, 0) == 0 && corrected_time(&run) == 8 + 98 - 3,
+	ok(corrected_time(&run) == 8 + 100 - 3 && corrected_slowest(&run) == 1,
+	   "the latest corrected stamp is used");
+	run.offsets[0].bound = 100;
+	ok(correction(&run, 0) == 0 && corrected_time(&run) == 8 + 98 - 3 &&
+		   corrected_slowest(&run) == 5,
 	   "an offset within its bound counts as 0");
+
 	run.size = 4;
-	records[3].on_launch_node = 0;
-	records[0].clock = (struct clock){0, 0};
-	records[2].clock = (struct clock){-100, 3};
-	run.worst = (struct clock){0, 0};
+	run.records[2].clock = run.records[3].clock = (struct estimate){-100, 3};
+	run.records[3].on_launch_node = 0;
+	free(run.offsets);
 	resolve_clocks(&run);
-	ok(run.median_block == 1 && run.worst_block == 0 && run.worst.offset == 100,
+	ok(run.median_block == 1 && run.worst_block == 0 && run.worst.value == 100,
 	   "of two clocks, the lower one is the median");
 
-	/* No clock is known to be off. */
-	run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
-	for (int i = 0; i < 6; i++)
-		records[i].clock = (struct clock[]){{0, 0}, {0, 3}, {0, 4}}[i / 2];
-	find_result(&run);
+	/* Which clock is the worst: the one whose offset exceeds its bound by most */
+	compare(&run, (struct estimate[]){{0, 0}, {0, 4}, {0, 3}}, replied, -1);
+	ok(run.median_block == 0 && run.worst_block == 2 && run.worst.bound == 3,
+	   "if all clocks agree, it is the one that comes closest to its bound");
+	compare(&run, (struct estimate[]){{0, 0}, {100, 200}, {-50, 1}}, replied, -1);
+	ok(run.median_block == 0 && run.worst_block == 2 && run.worst.value == -50,
+	   "a clock that is certainly off is worse than one that is further off but may be right");
+	compare(&run, (struct estimate[]){{0, 0}, {7, 9}, {5, 7}}, replied, -1);
+	ok(run.median_block == 2 && run.worst_block == 0 && run.worst.value == -5,
+	   "the median clock itself is never the worst one");
+	compare(&run, (struct estimate[]){{5, 0}, {10, 1}, {0, 1}}, replied, -1);
+	ok(run.median_block == 0 && run.worst_block == 1, "of equals, the lowest block wins");
+	run.size = 2;
+	free(run.offsets);
+	run.worst = (struct estimate){0, 0};
 	resolve_clocks(&run);
-	ok(run.median_block == 0 && run.worst_block == 2 && run.worst.bound == 4,
-	   "if offsets are equal, the one with the largest bound is shown");
-
-	/* Block 1 is 100 ahead but may be right; block 2 is certainly behind. */
-	run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
-	for (int i = 0; i < 6; i++)
-		records[i].clock = (struct clock[]){{0, 0}, {100, 200}, {-50, 1}}[i / 2];
-	find_result(&run);
-	resolve_clocks(&run);
-	ok(run.worst_block == 1 && run.doubtful_block == 2 && run.doubtful.offset == -50,
-	   "only a clock that is off by more than its bound is doubtful");
+	ok(run.worst_block == run.median_block && run.worst.value == 0 && run.worst.bound == 0,
+	   "a single clock is not off");
+	free(run.offsets);
+	free(run.responder);
 }
 
 /* Returns the number of the first check that RUN fails, counting from 1, or 0 if it passes all of
  * them. */
 static int first_error(const struct run *run)
 {
-	int (*const checks[])(const struct run *) = {check_placement, check_steps, check_starts,
-						     check_mains, check_time};
+	int (*const checks[])(const struct run *) = {check_placement, check_jumps, check_starts,
+						     check_existence, check_time};
 
 	for (int i = 0; i < 5; i++)
 		if (!checks[i](run))
@@ -637,6 +692,7 @@ static int first_error(const struct run *run)
 
 static void test_judge(void)
 {
+	int responders[RANKS] = {2, 3, -1, -1, 6, 7, -1, -1};
 	struct run run = {.responder = NULL};
 	struct record *record;
 
@@ -658,35 +714,65 @@ static void test_judge(void)
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].node = (uint64_t)rank / 2;
 	run.time = 90 * ms;
+	run.responder = responders;
+	for (int rank = 0; rank < RANKS; rank++)
+		run.replied[rank] = run.records[rank].stamp[REPLY_RECEIVED];
 	run.launch_clock_known = 1;
 	record = run.records + 3;
 	ok(first_error(&run) == 0, "a valid measurement");
-	record->step = -1000;
-	ok(first_error(&run) == 0, "a clock stepped by 1 ms");
-	record->step--;
-	ok(first_error(&run) == 2, "a clock stepped by more than 1 ms");
-	record->step = 2001;
+	record->jump = -1000;
+	ok(first_error(&run) == 0, "a jump of 1 ms");
+	record->jump--;
+	ok(first_error(&run) == 2, "a jump of more than 1 ms");
+	record->jump = 2001;
 	run.time = 200 * ms;
-	ok(first_error(&run) == 2, "a clock stepped by more than 1 % of the time");
-	record->step = 2000;
-	ok(first_error(&run) == 0, "a clock stepped by 1 % of the time");
-	record->mark[START]++;
+	ok(first_error(&run) == 2, "a jump of more than 1 % of the time");
+	record->jump = 2000;
+	ok(first_error(&run) == 0, "a jump of 1 % of the time");
+	record->stamp[START]++;
 	ok(first_error(&run) == 3, "a rank that was given another start");
-	record->mark[START]--;
-	record->mark[MAIN_ENTERED] = s - bound;
+	record->stamp[START]--;
+	record->stamp[MAIN_ENTERED] = s - bound;
 	ok(first_error(&run) == 0, "main before the start, within the bound of its clock");
-	record->mark[MAIN_ENTERED]--;
+	record->stamp[MAIN_ENTERED]--;
 	ok(first_error(&run) == 4, "main before the start, beyond the bound of its clock");
 	run.launch_clock_known = 0;
-	run.records[6].clock.offset = 1 - bound;
+	run.offsets[3].value = 1 - bound;
 	ok(first_error(&run) == 0, "main before the start, but the launch node's clock is unknown");
 	run.launch_clock_known = 1;
-	record->clock.offset = -1;
+	run.offsets[1].value = -1;
 	ok(first_error(&run) == 0, "main before the start, but not by the reference clock");
-	record->step = 0;
+	record->stamp[MAIN_ENTERED] = s + 30 * ms;
+
+	for (int m = PARENT_CREATED; m <= CREATED; m++) {
+		run.offsets[1].value = 0;
+		record->stamp[m] = s - bound - 2 * TICK - 1;
+		strcpy(record->parent, "slurmstepd");
+		ok(first_error(&run) == 0, "a creation before the start, of unknown origin");
+		strcpy(record->parent, "prted");
+		record->for_launch = 1;
+		ok(first_error(&run) == (m == CREATED ? 4 : 0),
+		   "a creation for the launch, more than two ticks before the start");
+		strcpy(record->parent, "slurmstepd");
+		ok(first_error(&run) == 4, "the same with slurmstepd as the parent");
+		record->stamp[m]++;
+		ok(first_error(&run) == 0, "a creation two ticks before the start");
+		record->stamp[m] = UNKNOWN;
+		ok(first_error(&run) == 0, "a creation that is not known");
+		record->for_launch = 0;
+		strcpy(record->parent, "prted");
+	}
+
+	record->jump = 0;
 	run.time = -1;
 	ok(first_error(&run) == 5, "a negative time");
-	free(run.responder);
+	run.time = 0;
+	run.replied[0] = s + 5;
+	run.offsets[0] = (struct estimate){6, 0};
+	run.replied[1] = run.replied[4] = run.replied[5] = 0;
+	ok(first_error(&run) == 5, "a negative corrected time");
+	run.launch_clock_known = 0;
+	ok(first_error(&run) == 0, "without the launch node's clock, there is no corrected time");
 }
 
 static void test_paths(void)
@@ -745,7 +831,7 @@ static void test_paths(void)
 	/* Unknown marks, and marks that are distorted by the resolution of clock ticks. */
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].mark[PARENT_CREATED] = s - 2 * TICK - 1;
+		run.records[rank].stamp[PARENT_CREATED] = s - 2 * TICK - 1;
 	is_path(&run,
 		"spawn 0 20, exec 0 10, init 0 10, fence 0 10, init 0 10, fence 0 10, init 0 10, "
 		"exchange 0 10; -",
@@ -753,22 +839,22 @@ static void test_paths(void)
 	ok(column_value(&run, 0, DAEMON) == UNKNOWN, "there is then no daemon step");
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].mark[PARENT_CREATED] = s - 2 * TICK;
+		run.records[rank].stamp[PARENT_CREATED] = s - 2 * TICK;
 	is_path(&run,
 		"daemon 0 0, spawn 0 20, exec 0 10, init 0 10, fence 0 10, init 0 10, fence 0 10, "
 		"init 0 10, exchange 0 10; -",
 		"parents created two ticks before the start do count");
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].mark[CREATED] = UNKNOWN;
+		run.records[rank].stamp[CREATED] = UNKNOWN;
 	is_path(&run,
 		"exec 0 30, init 0 10, fence 0 10, init 0 10, fence 0 10, init 0 10, "
 		"exchange 0 10; -",
 		"no creation is known");
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++) {
-		run.records[rank].mark[CREATED] = s + 35 * ms;
-		run.records[rank].mark[PARENT_CREATED] = s + 33 * ms;
+		run.records[rank].stamp[CREATED] = s + 35 * ms;
+		run.records[rank].stamp[PARENT_CREATED] = s + 33 * ms;
 	}
 	is_path(&run,
 		"daemon 0 30, spawn 0 0, exec 0 0, init 0 10, fence 0 10, init 0 10, fence 0 10, "
@@ -779,7 +865,7 @@ static void test_paths(void)
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].by_mpirun = 1;
-	run.records[2].mark[PARENT_CREATED] += 8 * ms;
+	run.records[2].stamp[PARENT_CREATED] += 8 * ms;
 	is_path(&run,
 		"daemon 2 18, spawn 0 2, exec 0 10, init 0 10, fence 0 10, init 0 10, fence 0 10, "
 		"init 0 10, exchange 0 10; -",
@@ -787,13 +873,13 @@ static void test_paths(void)
 	ok(column_value(&run, 0, WAIT) == 8 * ms, "the other ranks wait for that daemon");
 	make_up(&run);
 	run.records[0].by_mpirun = 1;
-	run.records[2].mark[PARENT_CREATED] += 8 * ms;
+	run.records[2].stamp[PARENT_CREATED] += 8 * ms;
 	is_path(&run, even, "the daemons of other launchers are not waited for");
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].by_mpirun = 1;
 	delay_one(&run, 2, CREATED, 25 * ms);
-	run.records[2].mark[PARENT_CREATED] += 31 * ms;
+	run.records[2].stamp[PARENT_CREATED] += 31 * ms;
 	is_path(&run,
 		"daemon 2 41, spawn 2 4, exec 2 10, init 2 10, fence 0 10, init 0 10, fence 0 10, "
 		"init 0 10, exchange 0 10; daemon 2 31 0",
@@ -804,26 +890,26 @@ static void test_paths(void)
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].by_mpirun = 1;
 	delay_one(&run, 2, CREATED, 25 * ms);
-	run.records[2].mark[PARENT_CREATED] += 30 * ms;
+	run.records[2].stamp[PARENT_CREATED] += 30 * ms;
 	finish(&run, &path);
 	ok(column_value(&run, 0, WAIT) == (25 + 10) * ms,
 	   "a daemon that came two ticks after a process was waited for");
 
 	/* The exchange. With three blocks, block 0 answers the last after its own exchange. */
 	make_up(&run);
-	run.records[7].mark[INIT_RETURNED] += 5 * ms;
+	run.records[7].stamp[INIT_RETURNED] += 5 * ms;
 	is_path(&run, even, "a partner that nobody on the path waits for");
 	make_up(&run);
-	run.records[7].mark[INIT_RETURNED] += 5 * ms;
-	run.records[5].mark[REPLY_RECEIVED] += 20 * ms;
+	run.records[7].stamp[INIT_RETURNED] += 5 * ms;
+	run.records[5].stamp[REPLY_RECEIVED] += 20 * ms;
 	is_path(&run,
 		"daemon 7 10, spawn 7 10, exec 7 10, init 7 10, fence 7 10, init 7 10, "
 		"fence 7 10, init 7 15, exchange 5 25; exchange 5 15 0",
 		"a partner that is ready later");
 	make_up(&run);
 	run.size = 6;
-	run.records[1].mark[REPLY_RECEIVED] += 15 * ms;
-	run.records[5].mark[REPLY_RECEIVED] += 20 * ms;
+	run.records[1].stamp[REPLY_RECEIVED] += 15 * ms;
+	run.records[5].stamp[REPLY_RECEIVED] += 20 * ms;
 	is_path(&run,
 		"daemon 1 10, spawn 1 10, exec 1 10, init 1 10, fence 1 10, init 1 10, "
 		"fence 1 10, init 1 10, exchange 1 25, exchange 5 5; exchange 1 20 0",
@@ -831,8 +917,8 @@ static void test_paths(void)
 	make_up(&run);
 	run.size = 2;
 	run.n = 1;
-	run.records[1].mark[REPLY_RECEIVED] = UNKNOWN;
-	run.records[0].mark[REPLY_RECEIVED] += s;
+	run.records[1].stamp[REPLY_RECEIVED] = UNKNOWN;
+	run.records[0].stamp[REPLY_RECEIVED] += s;
 	is_path(&run,
 		"daemon 0 10, spawn 0 10, exec 0 10, init 0 10, fence 0 10, init 0 10, fence 0 10, "
 		"init 0 10, exchange 0 1010; -",
@@ -840,33 +926,33 @@ static void test_paths(void)
 	make_up(&run);
 	run.n = RANKS;
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].mark[REPLY_RECEIVED] = s + 90 * ms;
+		run.records[rank].stamp[REPLY_RECEIVED] = s + 90 * ms;
 	is_path(&run, even, "a single block");
 
 	/* Fences that are not barriers, differ in number or overlap; and no fences. */
 	make_up(&run);
-	run.records[3].mark[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound;
-	run.records[3].mark[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound;
+	run.records[3].stamp[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound;
+	run.records[3].stamp[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound;
 	is_path(&run,
 		"daemon 3 10, spawn 3 10, exec 3 10, init 3 10, fence 3 10, init 3 20, fence 0 0, "
 		"init 0 10, exchange 0 10; init 3 10 0",
 		"a fence left before the last rank entered it, within the bounds of both clocks");
 	make_up(&run);
-	run.records[3].mark[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound + 1;
-	run.records[3].mark[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound + 1;
+	run.records[3].stamp[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound + 1;
+	run.records[3].stamp[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound + 1;
 	is_path(&run, even, "beyond those bounds, the fence did not hold");
 	ok(find_awaited(&run, 0, FENCE_LEFT + 2).rank < 0 &&
 		   find_awaited(&run, 0, FENCE_LEFT).rank >= 0,
 	   "the other fence did hold");
 	make_up(&run);
-	run.records[6].mark[FENCE_LEFT + 2] = UNKNOWN;
+	run.records[6].stamp[FENCE_LEFT + 2] = UNKNOWN;
 	is_path(&run,
 		"daemon 0 10, spawn 0 10, exec 0 10, init 0 10, fence 0 10, init 0 30, "
 		"exchange 0 10; -",
 		"a fence that one rank has not left does not count");
 	make_up(&run);
 	forget_fences(&run, 6);
-	run.records[5].mark[MAIN_ENTERED] += 10 * ms;
+	run.records[5].stamp[MAIN_ENTERED] += 10 * ms;
 	is_path(&run, "daemon 5 10, spawn 5 10, exec 5 20, init 0 40, exchange 0 10; -",
 		"without fences, all wait for the last rank to enter main");
 	make_up(&run);
@@ -876,19 +962,78 @@ static void test_paths(void)
 		"without fences, a delay inside MPI_Init is not that of any one rank");
 	make_up(&run);
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].mark[FENCE_ENTERED + 2] = s + 45 * ms;
+		run.records[rank].stamp[FENCE_ENTERED + 2] = s + 45 * ms;
 	is_path(&run,
 		"daemon 0 10, spawn 0 10, exec 0 10, init 0 10, fence 0 10, init 0 0, fence 0 20, "
 		"init 0 10, exchange 0 10; -",
 		"fences that overlap");
 
+	/* Fences in the background. Only rank 5 does not wait in the first one, and then works for
+	 * a second. */
+	make_up(&run);
+	in_background(&run, 1, 1);
+	run.records[5].waited = 0;
+	delay_one(&run, 5, FENCE_ENTERED + 2, s);
+	is_path(&run,
+		"daemon 5 10, spawn 5 10, exec 5 10, init 5 10, init 5 1020, fence 0 10, "
+		"init 0 10, exchange 0 10; init 5 1010 0",
+		"work after the entry of a fence that the rank did not wait in");
+	ok(column_value(&run, 5, FENCE) == 10 * ms && column_value(&run, 5, CPU) == 5 * 4000 &&
+		   column_value(&run, 5, FAULTS) == 10,
+	   "the rank has no step in that fence, and its work includes what it did there");
+	ok(column_value(&run, 0, FENCE) == 20 * ms, "another rank has left the fence");
+	make_up(&run);
+	in_background(&run, 1, 1);
+	run.records[5].waited = 0;
+	delay_one(&run, 2, FENCE_ENTERED, 600 * ms);
+	delay_one(&run, 5, FENCE_ENTERED + 2, 1510 * ms);
+	run.records[5].stamp[FENCE_ENTERED + 2] -= 600 * ms;
+	delay(&run, 0, 1, FENCE_LEFT + 2, -600 * ms);
+	is_path(&run,
+		"daemon 5 10, spawn 5 10, exec 5 10, init 5 10, init 5 1530, fence 0 10, "
+		"init 0 10, exchange 0 10; init 5 1520 0",
+		"the same while another rank enters that fence late");
+	make_up(&run);
+	in_background(&run, 3, 2);
+	delay(&run, 0, 1, FENCE_LEFT, 900 * ms);
+	delay(&run, 0, 1, FENCE_LEFT + 2, 600 * ms);
+	run.records[2].stamp[FENCE_ENTERED] += 600 * ms;
+	run.records[2].stamp[FENCE_ENTERED + 2] += 600 * ms;
+	is_path(&run,
+		"daemon 2 10, spawn 2 10, exec 2 10, init 2 610, init 2 920, fence 0 10, "
+		"init 0 10, exchange 0 10; init 2 600 0",
+		"a rank that enters late a fence in which nobody waits");
+	is_summary(summarise(&run, FENCE_LEFT, FENCE), 0, 0, 0, 0);
+	is_summary(summarise(&run, FENCE_LEFT + 2, FENCE), 10 * ms, 10 * ms, 10 * ms, 0);
+	make_up(&run);
+	in_background(&run, 3, 0);
+	is_path(&run, even, "if nobody is seen to wait, every rank leaves with its callback");
+	make_up(&run);
+	in_background(&run, 1, 0);
+	run.size = 2;
+	run.n = 1;
+	run.records[1].stamp[REPLY_RECEIVED] = UNKNOWN;
+	run.records[0].waited = 1;
+	delay(&run, 0, 1, FENCE_LEFT, s);
+	run.records[1].stamp[FENCE_ENTERED + 2] -= s - 5 * ms;
+	is_path(&run,
+		"daemon 0 10, spawn 0 10, exec 0 10, init 0 10, fence 0 1010, init 0 10, "
+		"fence 0 10, init 0 10, exchange 0 10; fence 0 1010 0",
+		"a rank that did not wait counts as 0 in the median of the fence");
+	make_up(&run);
+	in_background(&run, 1, 1);
+	for (int rank = 0; rank < RANKS; rank++)
+		run.records[rank].background = run.records[rank].waited = 0;
+	run.records[7].background = run.records[7].waited = 1;
+	is_path(&run, even, "a blocking fence is always waited in");
+
 	/* Clocks. */
 	make_up(&run);
-	run.records[0].clock.offset = run.records[1].clock.offset = bound;
+	run.offsets[0].value = bound;
 	is_path(&run, even, "a clock offset within its bound counts as 0");
 	make_up(&run);
 	for (int rank = 4; rank < 6; rank++) {
-		run.records[rank].clock.offset = 300 * ms;
+		run.offsets[2].value = 300 * ms;
 		delay(&run, rank, RANKS, PARENT_CREATED, 300 * ms);
 	}
 	is_path(&run,
@@ -898,31 +1043,28 @@ static void test_paths(void)
 	ok(rows_add_up(&run, 0), "that rank's row adds up to its reply less the offset");
 	make_up(&run);
 	for (int rank = 4; rank < 6; rank++) {
-		run.records[rank].clock.offset = s;
+		run.offsets[2].value = s;
 		delay(&run, rank, RANKS, REPLY_RECEIVED, 300 * ms);
-		run.records[rank].mark[MAIN_ENTERED] = s + 70 * ms;
+		run.records[rank].stamp[MAIN_ENTERED] = s + 70 * ms;
 	}
 	finish(&run, &path);
-	ok(run.records[4].mark[REPLY_RECEIVED] == 0 && run.records[4].mark[MAIN_ENTERED] == 0,
+	ok(run.timelines[4].mark[REPLY_RECEIVED] == 0 && run.timelines[4].mark[MAIN_ENTERED] == 0,
 	   "no mark lies before the start");
 
 	/* What a process did in its steps. */
 	make_up(&run);
-	is_works(&run, 3, MAIN_ENTERED, 10 * ms, 4000, 3000, 3000, 0);
+	is_works(&run, 3, MAIN_ENTERED, 10 * ms, 4000, 3000, 3000, 1);
 	make_up(&run);
-	is_works(&run, 3, FENCE_ENTERED + 2, 10 * ms, 4000, 3000, 3000, 2);
+	is_works(&run, 3, FENCE_ENTERED + 2, 10 * ms, 4000, 3000, 3000, 3);
 	make_up(&run);
-	is_works(&run, 3, INIT_RETURNED, 10 * ms, 4000, 3000, 3000, 9);
+	is_works(&run, 3, INIT_RETURNED, 10 * ms, 4000, 3000, 3000, 4);
 	make_up(&run);
-	is_works(&run, 3, INIT_RETURNED, 5 * ms, 4000, 1000, 0, 9);
+	is_works(&run, 3, INIT_RETURNED, 5 * ms, 4000, 1000, 0, 4);
 	make_up(&run);
-	is_works(&run, 3, INIT_RETURNED, 3 * ms, 3000, 0, 0, 9);
+	is_works(&run, 3, INIT_RETURNED, 3 * ms, 3000, 0, 0, 4);
 	make_up(&run);
-	run.records[3].cpu_wait[9] = NOT_COUNTED;
-	is_works(&run, 3, INIT_RETURNED, 10 * ms, 4000, UNKNOWN, UNKNOWN, 9);
-	make_up(&run);
-	run.records[3].cpu[9] = NOT_COUNTED;
-	is_works(&run, 3, INIT_RETURNED, 10 * ms, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	forget_wait(&run, 3, INIT_RETURNED);
+	is_works(&run, 3, INIT_RETURNED, 10 * ms, 4000, UNKNOWN, UNKNOWN, 4);
 	make_up(&run);
 	is_works(&run, 0, PARENT_CREATED, 10 * ms, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
 	make_up(&run);
@@ -934,28 +1076,28 @@ static void test_paths(void)
 	make_up(&run);
 	finish(&run, &path);
 	ok(column_value(&run, 3, CPU) == 4 * 4000 && column_value(&run, 3, BLOCKED) == 4 * 3000 &&
-		   column_value(&run, 3, FAULTS) == 0 + 1 + 2 + 9,
+		   column_value(&run, 3, FAULTS) == 1 + 2 + 3 + 4,
 	   "a rank's work is the sum of its four own steps");
 	make_up(&run);
 	forget_fences(&run, 6);
 	finish(&run, &path);
-	ok(column_value(&run, 3, CPU) == 4000 && column_value(&run, 6, FAULTS) == 0,
+	ok(column_value(&run, 3, CPU) == 4000 && column_value(&run, 6, FAULTS) == 1,
 	   "without fences, a rank's work is that of exec alone");
 	make_up(&run);
-	run.records[6].mark[FENCE_ENTERED + 2] = run.records[6].mark[FENCE_LEFT + 2] = UNKNOWN;
+	run.records[6].stamp[FENCE_ENTERED + 2] = run.records[6].stamp[FENCE_LEFT + 2] = UNKNOWN;
 	finish(&run, &path);
-	ok(column_value(&run, 3, FAULTS) == UNKNOWN && column_value(&run, 6, CPU) == 3 * 4000,
-	   "if a fence does not count, the work of the last init step is dropped");
+	ok(column_value(&run, 3, FAULTS) == 10 && column_value(&run, 6, CPU) == 5 * 4000,
+	   "if a fence does not count, what is done in it belongs to the step around it");
 
 	make_up(&run);
-	run.records[3].cpu_wait[9] = NOT_COUNTED;
+	forget_wait(&run, 3, INIT_RETURNED);
 	finish(&run, &path);
 	ok(column_value(&run, 3, CPU) == 4 * 4000 && column_value(&run, 3, CPU_WAIT) == UNKNOWN &&
 		   column_value(&run, 3, BLOCKED) == UNKNOWN,
 	   "a sum is unknown if a part of it is");
 	make_up(&run);
-	run.records[3].mark[CREATED] = s - 2 * TICK - 1;
-	run.records[4].mark[CREATED] = s - 2 * TICK;
+	run.records[3].stamp[CREATED] = s - 2 * TICK - 1;
+	run.records[4].stamp[CREATED] = s - 2 * TICK;
 	finish(&run, &path);
 	ok(column_value(&run, 3, CPU) == UNKNOWN && column_value(&run, 4, CPU) == 4 * 4000,
 	   "what a process did before the start is not known");
@@ -963,8 +1105,6 @@ static void test_paths(void)
 	/* The outlier's kind is the one that is furthest above its own median, not the largest
 	 * one. */
 	for (int mark = MAIN_ENTERED; mark <= INIT_RETURNED; mark++) {
-		int i = work_index(mark);
-
 		if (mark != MAIN_ENTERED && mark != FENCE_ENTERED && mark != INIT_RETURNED)
 			continue;
 		make_up(&run);
@@ -972,20 +1112,20 @@ static void test_paths(void)
 		is_kind(&run, mark, BLOCKED);
 		make_up(&run);
 		delay_one(&run, 4, mark, 300 * ms);
-		run.records[4].cpu[i] += 160 * ms;
+		add_work(&run, 4, mark, 160 * ms, 0);
 		is_kind(&run, mark, CPU);
 		make_up(&run);
 		delay_one(&run, 4, mark, 300 * ms);
-		run.records[4].cpu_wait[i] += 160 * ms;
+		add_work(&run, 4, mark, 0, 160 * ms);
 		is_kind(&run, mark, CPU_WAIT);
-		run.records[4].cpu_wait[i] = NOT_COUNTED;
-		is_kind(&run, mark, COLUMNS);
-		run.records[4].cpu[i] = NOT_COUNTED;
+		make_up(&run);
+		delay_one(&run, 4, mark, 300 * ms);
+		forget_wait(&run, 4, mark);
 		is_kind(&run, mark, COLUMNS);
 		make_up(&run);
 		delay(&run, 0, 1, mark, 200 * ms);
 		delay_one(&run, 4, mark, 300 * ms);
-		run.records[4].cpu[i] += 190 * ms;
+		add_work(&run, 4, mark, 190 * ms, 0);
 		is_kind(&run, mark, CPU);
 	}
 	make_up(&run);
@@ -996,10 +1136,10 @@ static void test_paths(void)
 	make_up(&run);
 	run.n = 4;
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].mark[REPLY_RECEIVED] = rank < 4 ? s + 90 * ms : UNKNOWN;
+		run.records[rank].stamp[REPLY_RECEIVED] = rank < 4 ? s + 90 * ms : UNKNOWN;
 	delay(&run, 0, 1, FENCE_LEFT + 2, 9 * ms);
 	for (int rank = 5; rank < RANKS; rank++)
-		run.records[rank].mark[FENCE_ENTERED + 2] += (rank == 5 ? 4 : 9) * ms;
+		run.records[rank].stamp[FENCE_ENTERED + 2] += (rank == 5 ? 4 : 9) * ms;
 	is_path(&run,
 		"daemon 6 10, spawn 6 10, exec 6 10, init 6 10, fence 6 10, init 6 19, fence 0 10, "
 		"init 0 10, exchange 0 10; -",
@@ -1007,11 +1147,11 @@ static void test_paths(void)
 	make_up(&run);
 	run.n = 4;
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].mark[REPLY_RECEIVED] = rank < 4 ? s + 90 * ms : UNKNOWN;
+		run.records[rank].stamp[REPLY_RECEIVED] = rank < 4 ? s + 90 * ms : UNKNOWN;
 	delay(&run, 0, 1, FENCE_LEFT + 2, 20 * ms);
 	for (int rank = 5; rank < RANKS; rank++)
-		run.records[rank].mark[FENCE_ENTERED + 2] += (rank == 5 ? 10 : 20) * ms;
-	run.records[5].mark[FENCE_ENTERED + 2] -= 1;
+		run.records[rank].stamp[FENCE_ENTERED + 2] += (rank == 5 ? 10 : 20) * ms;
+	run.records[5].stamp[FENCE_ENTERED + 2] -= 1;
 	is_path(&run,
 		"daemon 6 10, spawn 6 10, exec 6 10, init 6 10, fence 6 10, init 6 30, fence 0 10, "
 		"init 0 10, exchange 0 10; init 6 20 1",
