@@ -9,9 +9,10 @@
  * PMIx_Fence_nb (Entered), the first nap after the first fence began (Nap), the end of that fence
  * (Leave) or of the next one (Leave2), or PMIx_Get after a fence (Later).
  *
- * Two COMMANDs are not run by a shell, but by the thread that reached CALL. "spin SECONDS" computes
- * until it has used that much CPU time, at the highest priority that it is allowed. "crowd SECONDS"
- * mostly waits for a CPU, which it shares with child processes that compute.
+ * Three COMMANDs are not run by a shell, but by the thread that reached CALL. "spin SECONDS"
+ * computes until it has used that much CPU time, at the highest priority that it is allowed. "crowd
+ * SECONDS" mostly waits for a CPU, which it shares with child processes that compute. "load FILE"
+ * loads a library, whose constructor is the fault.
  *
  * If $WORK is set, every rank works for that many seconds after it has entered the first
  * non-blocking fence, like Open MPI 6. It does so by usleep, as other libraries do.
@@ -108,13 +109,17 @@ static void crowd(double seconds)
 
 static void carry_out(const char *command)
 {
+	char file[4096];
 	double seconds;
 
 	if (sscanf(command, "spin %lf", &seconds) == 1)
 		spin(seconds);
 	else if (sscanf(command, "crowd %lf", &seconds) == 1)
 		crowd(seconds);
-	else if (system(command) == -1)
+	else if (sscanf(command, "load %4095s", file) == 1) {
+		if (!dlopen(file, RTLD_NOW))
+			abort();
+	} else if (system(command) == -1)
 		abort();
 }
 
@@ -248,6 +253,7 @@ int PMIx_Fence_nb(const void *processes, size_t count, const void *info, size_t 
 	return result;
 }
 
+#ifndef NO_NAP
 /* Open MPI waits for a non-blocking fence by calling usleep, and ziaprobe's usleep calls this. */
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
@@ -258,6 +264,7 @@ int nanosleep(const struct timespec *time, struct timespec *left)
 	errno = clock_nanosleep(CLOCK_REALTIME, 0, time, left);
 	return errno ? -1 : 0;
 }
+#endif
 
 static void *helper(void *unused)
 {

@@ -1,0 +1,272 @@
+#!/bin/sh
+# job/trace: what a rank was blocked on is the first row, also if the launch fails. The other ranks
+# are not traced, and the status is that of the command.
+. "$(dirname "$0")/lib.sh"
+if ! has strace; then
+	skip_all 'no strace; tests/setup installs it'
+fi
+trace=$top/job/trace
+begins='trace of rank [0-9]+ on [^ ,]+'
+took='[0-9]+ calls took [0-9.]+ of [0-9.]+ ms'
+
+# rows: the rows of the first table in standard input
+rows() {
+	sed -n '/^ *ms  *calls  call$/,$p' | sed '1d; /^[^ ]/,$d'
+}
+
+# has_row ROWS CALL CALLS MS: one of ROWS is of CALL, and has at least that many calls and ms
+has_row() {
+	printf '%s\n' "$1" | awk -v call="$2" -v calls="$3" -v ms="$4" '
+		$1 >= ms && $2 >= calls && substr($0, 21) ~ "^(" call ")$" { found = 1 }
+		END { exit !found }'
+}
+
+not() {
+	! "$@"
+}
+
+# Without a launcher: which rank is traced, what counts as one row, and the status
+cd "$tmp" || exit 1
+unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID TRACE_OPTIONS
+
+for case in SLURM_PROCID=4 FLUX_TASK_RANK=3 PMI_RANK=2 OMPI_COMM_WORLD_RANK=1; do
+	export "${case?}"
+	run "$trace" "${case#*=}" true
+	like "$case wins over what comes later" "$err" "trace of rank ${case#*=} .*"
+done
+run "$trace" 2 true
+is 'the other ranks are not traced' "$status|$out$err" '0|'
+unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID
+run "$trace" 2 true
+like 'no rank' "$status|$err" '2\|job/trace: error: none of .* is set'
+export SLURM_PROCID=2
+for arguments in '' 2 'two true' '-2 true'; do
+	# shellcheck disable=SC2086 # words
+	run "$trace" $arguments
+	is "arguments '$arguments'" "$status|$err" \
+		'2|job/trace: error: usage: trace RANK COMMAND...'
+done
+
+echo 'the input' >input
+"$trace" 2 sh -c 'cat; sleep 1.2; exit 3' <input >out 2>err
+is "COMMAND's status and output" "$?|$(cat out)" '3|the input'
+like 'a program other than ziaprobe' "$(cat err)" "$begins, as a whole: $took\|.*\|\
+every call: ziaprobe-trace\.2"
+ok 'its time' has_row "$(rows <err | head -n 1)" wait4 1 1000
+run "$trace" 2 sh -c 'kill -ABRT $$'
+is "COMMAND's death" "$status" 134
+run "$trace" 2 ./nothing
+like 'no COMMAND' "$status|$out$err" '1\|strace: .*nothing.*'
+
+cat >calls.c <<'C'
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(void)
+{
+	char byte = 0;
+	int pair[2], file = open("input", O_RDONLY), data = socketpair(AF_UNIX, 1, 0, pair);
+	struct pollfd polled = {pair[0], POLLIN, 0};
+
+	for (int i = 0; i < 100 && data == 0; i++) {
+		close(open(i % 2 ? "here/a" : "here/the \"b\" = 3<x>", O_RDONLY | O_CREAT, 0600));
+		close(openat(AT_FDCWD, "/proc/self/status", O_RDONLY));
+		open("here/nothing", O_RDONLY);
+		data += write(pair[1], ") = -1 ENOENT (\"/x\")", 20) != 20;
+		poll(&polled, 1, 0);
+		lseek(file, 0, SEEK_SET);
+		data += read(file, &byte, 1) != 1;
+	}
+	return data;
+}
+C
+cc -o calls calls.c
+mkdir here
+for awk in mawk gawk; do
+	if ! has $awk; then
+		continue
+	fi
+	mkdir "$tmp/$awk"
+	ln -s "$(command -v $awk)" "$tmp/$awk/awk"
+	TRACE_OPTIONS='-e trace=openat,write,poll,lseek,read' PATH=$tmp/$awk:$PATH \
+		run "$trace" 2 ./calls
+	for row in "openat .*/here" 'openat /proc/[a-z0-9]*/status' \
+		'openat, not found' 'write socket' 'poll socket' "lseek $tmp/input" \
+		"read $tmp/input"; do
+		ok "$awk: $row" has_row "$(printf '%s\n' "$err" | rows)" "$row" 100 0 || diag "$err"
+	done
+done
+cd "$top" || exit 1
+
+needs_cluster
+nodes=2
+
+# library NAME CODE: builds $tmp/NAME, which runs CODE in a function fault() when it is loaded
+library() {
+	cc -shared -fPIC -x c -o "$tmp/$1" - <<-C
+		#include <fcntl.h>
+		#include <signal.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		__attribute__((constructor)) void fault(void)
+		{
+			char file[80];
+			sigset_t all;
+
+			sigfillset(&all);
+			file[0] = 0;
+			$2;
+		}
+	C
+}
+fifo='open(getenv("FIFO"), O_RDONLY)'
+library nap.so 'usleep(3000000)'
+library libpsm2.so.2.2 'usleep(3000000)'
+library abort.so 'usleep(3000000); abort()'
+library fifo.so "$fifo"
+library hang.so 'sleep(99)'
+library deaf.so "sigprocmask(SIG_BLOCK, &all, NULL); $fifo"
+library search.so 'for (int i = 0; i < 4000; i++) {
+	snprintf(file, sizeof file, "/no/directory/%d/libmpi.so", i);
+	open(file, O_RDONLY);
+}'
+
+cat >"$tmp/expire" <<'END'
+#!/bin/sh
+# expire FILE: three seconds after FILE appears, the timeout expires for all ranks
+until [ -e "$1" ]; do
+	sleep 0.05
+done
+sleep 3
+pkill -ALRM -x ziaprobe
+END
+cat >"$tmp/patient" <<'END'
+#!/bin/sh
+# patient COMMAND...: runs COMMAND when Slurm gives processes a minute to end, not two seconds
+sed -i s/KillWait=.*/KillWait=60/ "$SLURM_CONF"
+scontrol reconfigure
+until scontrol show config | grep -q 'KillWait *= 60 '; do
+	sleep 0.05
+done
+exec "$@"
+END
+mkdir "$tmp/few"
+for program in bash dash env sh uname; do
+	ln -s "$(command -v $program)" "$tmp/few"
+done
+chmod +x "$tmp/expire" "$tmp/patient"
+
+# traced NAME STATUS COMMAND LINE...: adds a case, as expect does, in which $rank is a random rank
+traced() {
+	draw_number 4
+	case=$1 ends=$2 command=$3
+	shift 3
+	expect "$case" "$ends" "rank=$((drawn - 1)); $command" "$@"
+	echo $((drawn - 1)) >"$dir/$case/rank"
+}
+
+# finds NAME PART ROW CALLS MS: of the case NAME, the first table is of $rank and of PART, and its
+# first row is ROW, which has at least CALLS calls and MS ms
+finds() {
+	output=$dir/$1/out
+	rank=$(cat "$dir/$1/rank")
+	like "$mpi, $1: the title" "$(grep -m 1 '^trace of' "$output")" \
+		"trace of rank $rank on n$((rank / 2 + 1)), $2: $took"
+	ok "$mpi, $1: the first row" has_row "$(rows <"$output" | head -n 1)" "$3" "$4" "$5" ||
+		diag "$(cat "$output")"
+}
+
+late='ziaprobe: error: timeout of 99 s: rank .*'
+init='from main to the end of MPI_Init'
+for mpi in openmpi mpich; do
+	has_mpi $mpi || continue
+	shim_build $mpi
+	# Without the shim's nanosleep, which would be the caller of all naps
+	"mpicc.$mpi" -shared -fPIC -DNO_NAP -o "$dir/shim.so" tests/helpers/shim.c
+	cat >"$dir/ziaprobe" <<'END'
+#!/bin/sh
+# Runs ziaprobe with the fault $SHIM, and records who traces this process and who its parent is
+RANK=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}
+echo "$RANK $(sed -n 's/^TracerPid:\t//p' /proc/$$/status) $(ps -o comm= -p "$PPID")" >"who.$RANK"
+export RANK MARKS="$PWD" LD_PRELOAD="${0%/*}/shim.so:${LD_PRELOAD-}"
+exec "${0%/*}/real/ziaprobe" "$@"
+END
+	chmod +x "$dir/ziaprobe"
+	case $mpi in
+	openmpi)
+		sh=dash awk=mawk
+		mpirun='mpirun.openmpi -x SHIM --host n1:2,n2:2 -npernode {}' ;;
+	mpich)
+		sh=bash awk=gawk
+		mpirun='mpiexec.hydra -hosts n1,n2 -n 4 -ppn {}' ;;
+	esac
+	has "$sh" || sh=
+	export PATH="$tmp/$awk:$PATH" FIFO="$dir/pipe" trace="$sh $top/job/trace"
+	export srun='srun --ntasks 4 --ntasks-per-node={}' mpirun
+	mkfifo "$FIFO"
+
+	traced nap 0 'SHIM="$rank Start load $tmp/nap.so" ../ziatest 2 "$srun $trace $rank"' \
+		"$result"
+	traced mpirun 0 'SHIM="$rank Start load $tmp/nap.so" ../ziatest 2 "$mpirun $trace $rank"' \
+		"$result"
+	traced caller 0 'export TRACE_OPTIONS="-k -e trace=clock_nanosleep,pread64"
+		SHIM="$rank Start load $tmp/libpsm2.so.2.2" ../ziatest 2 "$srun $trace $rank"' \
+		"$result"
+	traced caller-later 0 'export TRACE_OPTIONS="-k -e trace=clock_nanosleep,pread64"
+		SHIM="$rank Gather load $tmp/libpsm2.so.2.2" ../ziatest 2 "$srun $trace $rank"' \
+		"$result"
+	traced search 0 'SHIM="$rank Start load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
+		"$result"
+	traced before 0 'SHIM="$rank Exec load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
+		"$result"
+	traced later 0 'SHIM="$rank Gather load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
+		"$result"
+	traced abort "$fails" \
+		'SHIM="$rank Start load $tmp/abort.so" ../ziatest 2 "$srun $trace $rank"'
+	traced fifo "$fails" '../../expire Start.$rank &
+		export SHIM="$rank Start load $tmp/fifo.so"
+		../../patient ../ziatest -t 99 2 "$srun $trace $rank"' "$late" "*$late"
+	traced helper "$fails" '../../expire Init.$rank &
+		export SHIM="$rank Init load $tmp/hang.so" HELPER=1
+		../../patient ../ziatest -t 99 2 "$srun $trace $rank"' "$late" "*$late"
+	traced deaf "$fails" '../../expire Start.$rank &
+		export SHIM="$rank Start load $tmp/deaf.so"
+		../../patient ../ziatest -t 99 2 "$srun $trace $rank"' "$late" "*$late"
+	traced missing 127 'export SLURM_KILL_BAD_EXIT=0
+		srun -N 2 -n 4 --ntasks-per-node 2 env PATH="$tmp/few" \
+			$trace $rank sh -c "echo ran"'
+	run_cases 4
+
+	finds nap "$init" clock_nanosleep 1 3000
+	like "$mpi, nap: the other ranks are started by slurmstepd, and not traced" \
+		"$(cd "$dir/nap" && rm "who.$rank" && cat who.*)" \
+		'[0-3] 0 slurmstepd\|[0-3] 0 slurmstepd\|[0-3] 0 slurmstepd'
+	finds mpirun "$init" clock_nanosleep 1 3000
+	finds caller "$init" 'clock_nanosleep by libpsm2[.]so[.]2[.]2[(]fault[)]' 1 3000
+	is "$mpi, caller-later: does not count" "$(grep -c 'fault' "$dir/caller-later/out")" 0
+	# The look-ups are one row of the table of their part, and of no other.
+	lookups='^ *[0-9.]+ +[4-9][0-9]{3} +openat, not found$'
+	ok "$mpi, search: look-ups" has_row "$(rows <"$dir/search/out")" 'openat, not found' 4000 1
+	like "$mpi, before: the second table" "$(grep '^trace of' "$dir/before/out")" \
+		"$begins, $init: $took\|$begins, before main: $took"
+	ok "$mpi, before: look-ups" has_row "$(sed '1,/, before main:/d' "$dir/before/out")" \
+		'openat, not found' 4000 1
+	is "$mpi, their rows" "$(cd "$dir" && grep -cE "$lookups" search/out before/out later/out |
+		paste -s -d ' ')" 'search/out:1 before/out:1 later/out:0'
+	finds abort 'from main to its death by SIGABRT' clock_nanosleep 1 3000
+	finds fifo 'from main to the timeout' "openat $dir" 1 1500
+	ok "$mpi, fifo: what came after the timeout does not count" \
+		not has_row "$(rows <"$dir/fifo/out")" poll 1 400
+	finds helper 'from main to the timeout' clock_nanosleep 1 1500
+	ok "$mpi, helper: SIGALRM went to another thread" \
+		not grep -qe '--- SIGALRM' "$dir/helper/ziaprobe-trace.$rank"
+	finds deaf 'from main to its death by SIGKILL' "openat $dir" 1 5000
+	rank=$(cat "$dir/missing/rank")
+	like "$mpi, missing: an error on that node, and the others run" \
+		"$(grep -v '^srun' "$dir/missing/out" | sort)" \
+		"job/trace: error: strace not found on n$((rank / 2 + 1)): .*\|ran\|ran\|ran"
+done
+finish
