@@ -128,7 +128,7 @@ for mpi in openmpi mpich; do
 
 	srun='srun -N 4 -n 4 --ntasks-per-node'
 	two='srun -N 2 -n 2 --ntasks-per-node'
-	bare='srun --export=HOME,TMPDIR,LD_PRELOAD -N 4 -n 4 --ntasks-per-node'
+	bare='srun --export=HOME,TMPDIR,LD_PRELOAD,OMPI_ZIATEST_SYNC -N 4 -n 4 --ntasks-per-node'
 	case $mpi in
 	openmpi)
 		mpirun='mpirun.openmpi --host n1,n2,n3,n4 -npernode'
