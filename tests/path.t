@@ -205,7 +205,7 @@ delay() {
 	esac
 	case $place in
 	async|tree)	# if a message arrives early, Open MPI may crash
-		launch="for try in 1 2 3 4 5 6 7 8; do
+		launch="for try in \$(seq 16); do
 				$launch >try 2>&1 && break
 			done
 			cat try" ;;
