@@ -6,13 +6,17 @@ import re
 import statistics
 import subprocess
 
-from read import PARTS, Unreadable, number, shape, times
+from read import PARTS, Unreadable, number, plural, shape, times
 
 VERDICTS = 'PASS UNVERIFIED MODIFIED FAIL'.split()  # the worst last
 SMALLEST = 104857600  # bytes of the executable: the specification's 100 MB
 SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'run_ziatest.sh')
 SOURCE = r'(Makefile|[^/]+\.c|probe/[^/]+\.[ch])\Z'  # of the two programs
-REVIEWED = r'(LD_PRELOAD|SLURM_BCAST|(OMPI|PMIX|PRTE|MPICH|MPIR|MPI|I_MPI|UCX|FI)_.*)\Z'
+PLACEMENT = '--hint=nomultithread --distribution=block:block'  # the default
+# Variables of users, not of Slurm's env.c
+REVIEWED = r'(?!((OMPI|PRTE)_MCA_plm_slurm_args|I_MPI_HYDRA_BOOTSTRAP(_EXEC(_EXTRA_ARGS)?)?)\Z)' \
+    r'(LD_PRELOAD|SLURM_BCAST|(OMPI|PMIX|PRTE|MPICH|MPIR|MPI|I_MPI|UCX|FI)_.*)'
+WAITED = 'the step had to wait: another step of the job, or a node that was not up, held its nodes'
 KINDS = ['on the CPU', 'waiting for a CPU', 'blocked']  # of WORK
 
 
@@ -47,6 +51,10 @@ def contradictions(job):
                 earliest, of = launch.started, 'the start of ' + launch.name
         if launch.succeeded:
             yield from disagreements(job, launch)
+        if launch.damage:
+            yield '%s: in its row, %s' % (launch.name, launch.damage)
+        if launch.ranks and launch.ranks.damage:
+            yield '%s: in its ranks file, %s' % (launch.name, launch.ranks.damage)
     seen = set()
     for row in job.rows:
         if not row:
@@ -110,17 +118,17 @@ def verdicts(job):
     remark = set_by_bidder('SYSTEM_NODES', 'NODES_FOUND')
     share = ', %.1f %%' % (1000 * nodes // system / 10) if nodes and system else ''
     yield verdict(nodes and 100 * nodes >= 99 * (system or 0), remark or not system), \
-        'compute nodes', '%s of %s%s (UK-NSS requires 99 %%)%s' % (
+        'compute nodes', '%s of %s%s (UK-NSS requires 99 %%, NERSC-10 99.5 %%)%s' % (
             nodes or '-', system or '-', share, remark)
 
     nics, remark = number(job.settings.get('NICS')), set_by_bidder('NICS', 'NICS_FOUND')
     yield verdict(job.ppn >= (nics or 0), remark or not nics), 'ranks per node', \
-        '%d for %s network interface%s%s' % (job.ppn, nics or '-', 's' * (nics != 1), remark)
+        '%d for %s%s' % (job.ppn, plural(nics or '-', 'network interface'), remark)
 
     size = job.size or job.sizes[0]
     yield verdict(len(size.valid) == job.runs), 'launches', \
-        '%d of %d valid on %d nodes; %d of %d in all' % (
-            len(size.valid), job.runs, size.nodes, len(valid), len(job.asked))
+        '%d of %d valid on %s; %d of %d in all' % (
+            len(size.valid), job.runs, plural(size.nodes, 'node'), len(valid), len(job.asked))
 
     yield verdict(not job.contradictions), 'consistency', \
         '%d found, see Problems' % len(job.contradictions) if job.contradictions else \
@@ -130,10 +138,11 @@ def verdicts(job):
     yield verdict(not valid or smallest >= SMALLEST, not valid), 'executable', \
         '%s bytes (at least %d required)' % ('-' if smallest is None else smallest, SMALLEST)
 
-    offsets = [times(launch.row, ['offset'])[0] for launch in valid]
+    clocks = [times(launch.row, ['offset', 'offset_bound', 'time']) for launch in valid]
+    offsets = [offset for offset, _, _ in clocks]
     is_known = bool(valid) and None not in offsets
-    is_near = is_known and all(abs(offset) <= max(1, launch.time / 100)
-                               for offset, launch in zip(offsets, valid))
+    is_near = is_known and all(abs(offset) <= max(bound or 0, 1, time / 100)
+                               for offset, bound, time in clocks)
     is_inside = all(launch.row['corrected_ms'] for launch in valid)
     yield verdict(True, not is_near or not is_inside), 'clocks', \
         '%sstarted on a node of the job; node clocks within %s ms' % (
@@ -169,46 +178,89 @@ def judge(job, clone):
     """Adds the contradictions and the verdicts to a job."""
     job.contradictions = list(contradictions(job))
     job.verdicts = list(verdicts(job)) + ([judge_source(job, clone)] if clone else [])
-    worst = max((verdict for verdict, _, _ in job.verdicts), key=VERDICTS.index)
-    names = [name for verdict, name, _ in job.verdicts if verdict == worst]
-    job.failed = worst == 'FAIL'
-    job.worst = worst if worst == 'PASS' else '%s: %s' % (worst, ', '.join(names))
+    names = collections.defaultdict(list)
+    for verdict, name, _ in job.verdicts:
+        names[verdict].append(name)
+    job.failed = 'FAIL' in names
+    job.verdict_kinds = ['%s: %s' % (verdict, ', '.join(names[verdict]))
+                         for verdict in reversed(VERDICTS[1:]) if verdict in names] or ['PASS']
+    job.to_review = list(to_review(job))
+
+
+def warm_nodes(launch):
+    """How many nodes of a launch read no page of a file: it was warm there. And of how many."""
+    nodes = launch.ranks.nodes.values()
+    return sum(node.faults == 0 for node in nodes), len(nodes)
+
+
+def review_script(job):
+    """Yields how the batch script differs from the one beside summarize, in more than comments."""
+    def count_lines(text):
+        stripped = (line.strip() for line in text)
+        return collections.Counter(line for line in stripped if line and not line.startswith('#'))
+
+    try:
+        with open(SCRIPT, encoding='ascii', errors='replace') as script:
+            reference = count_lines(script)
+    except FileNotFoundError:
+        yield 'batch script: not compared, because there is no run_ziatest.sh beside job/'
+        return
+    copy = count_lines(job.script)
+    lacks = sum((reference - copy).values())
+    if lacks:
+        yield 'batch script: it lacks %s of run_ziatest.sh' % plural(lacks, 'line')
+    for line in (copy - reference).elements():
+        yield 'batch script: ' + line
+
+
+def review_settings(job):
+    """Yields the settings that differ from what was found, or from their default."""
+    settings = collections.defaultdict(str, job.settings)
+    cores = number(settings['CORES'])
+    for name, expected in (
+            ('PPN', settings['NICS']), ('NICS', settings['NICS_FOUND']),
+            ('SYSTEM_NODES', settings['NODES_FOUND']),
+            ('CORES_PER_RANK',
+             str(max(1, cores // job.ppn)) if cores else settings['CORES_PER_RANK']),
+            ('PLACEMENT', PLACEMENT), ('SRUN_OPTIONS', '')):
+        if settings[name] != expected:
+            yield 'setting: %s=%s, rather than %s' % (name, settings[name], expected or 'none')
 
 
 def to_review(job):
-    """Yields everything that is allowed, but may have changed the result."""
-    try:
-        with open(SCRIPT, encoding='ascii', errors='replace') as script:
-            reference = {line.strip() for line in script}
-        for line in job.script:
-            if line.strip() not in reference and not re.match('#+SBATCH', line):
-                yield 'batch script: ' + line.strip()
-    except FileNotFoundError:
-        yield 'batch script: not compared, because there is no run_ziatest.sh beside job/'
-    for name in job.changed:
-        yield 'changes.diff: ' + ('built outside git' if name == 'UNKNOWN' else name)
-    for name, value in job.settings.items():
-        if re.match(REVIEWED, name):
-            yield 'variable: %s=%s' % (name, value)
-    for name in job.settings.get('UNSET', '').split():
-        yield 'unset before the launches: %s=%s' % (name, job.settings.get(name, ''))
-    if job.settings.get('NODES_UNUSED'):
-        yield 'nodes not used: ' + job.settings['NODES_UNUSED']
-    if number(job.settings.get('NICS_DOWN')):
-        yield 'network interfaces that are down: ' + job.settings['NICS_DOWN']
-    nodes = job.asked[0].ranks.nodes.values() if job.asked[0].ranks else []
-    warm = sum(node.faults == 0 for node in nodes)
-    if warm:
-        yield 'warm start: %d of %d nodes read no page of a file in the first launch' % (
-            warm, len(nodes))
+    """Yields lists of what is allowed, but may have changed the result; one for each kind."""
+    def values(pattern, title='variable'):
+        return ['%s: %s=%s' % (title, name, value) for name, value in job.settings.items()
+                if re.fullmatch(pattern, name) and value not in ('', '(null)')]
+
+    warm, nodes = warm_nodes(job.figure) if job.figure else (0, 0)
+    yield ['warm start: %d of %s read no page of a file in %s' % (
+        warm, plural(nodes, 'node'), 'the first launch' if not job.earlier else
+        '%s, after %s' % (job.figure.name, plural(job.earlier, 'other')))] \
+        if warm or job.earlier else []
+    yield ['executable: ' + (job.settings.get('PROBE') or '-')]
+    yield ['srun --overlap: ' + launch.name for launch in job.asked if launch.overlaps]
+    unused = job.settings.get('NODES_UNUSED')
+    yield ['nodes not used: ' + unused] if unused else []
+    down = number(job.settings.get('NICS_DOWN'))
+    yield ['network interfaces that are down: %d' % down] if down else []
+    yield from ([setting] for setting in review_settings(job))  # six at most, so none is cut
+    yield values('ReqNodeList|ExcNodeList|Features|Reservation|Switches', 'option of the job')
+    yield values('SLURM_MPI_TYPE|SLURM_CPU_FREQ_REQ')
+    yield list(review_script(job))
+    yield ['changes.diff: ' + ('built outside git' if name == 'UNKNOWN' else name)
+           for name in job.changed]
+    yield ['unset before the launches: %s=%s' % (name, job.settings.get(name, ''))
+           for name in job.settings.get('UNSET', '').split()]
+    yield values(REVIEWED)
 
 
 def failures(job):
     """Yields each failed launch, with the lines that explain it."""
     for launch in job.asked:
-        if launch.last_line and not launch.succeeded:
+        if launch.last_line and (launch.waited or not launch.succeeded):
             status = 'cut off' if launch.status is None else 'status %d' % launch.status
-            facts = [launch.not_launched or status] + launch.no_response
+            facts = [launch.not_launched or status] + [WAITED] * launch.waited + launch.no_response
             clues = [clue for clues in launch.clues for clue in clues][:3]
             yield '\n    '.join(['%s: %s' % (launch.name, '; '.join(facts))] + clues)
 
@@ -230,7 +282,7 @@ def slow_nodes(job):
             median = statistics.median_low(figures.values()) if figures else None
             for host, figure in figures.items():
                 excess[host][i].append(figure - median)
-    tenth = job.size.median.time / 10
+    tenth = job.size.middle.time / 10
     # daemon, spawn and exec are measured in ticks of 10 ms, so they must differ by two of these.
     least = [max(20, tenth), max(20, tenth), tenth, tenth]
     has_fences = all(launch.row['fence_ms'] for launch in launches)

@@ -8,6 +8,7 @@ import gzip
 import os
 import re
 import stat
+import statistics
 import tarfile
 import types
 import zlib
@@ -30,6 +31,7 @@ RANKS = ('rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exc
 
 STEPS = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
 RANK_STEPS = 'daemon spawn exec init fence wait exchange'.split()
+OWN = 'daemon spawn exec init exchange'.split()  # a fence is as long as chance has it
 PARTS = ['daemon + spawn', 'exec', 'init', 'exchange']  # by which nodes are compared
 WORK = 'cpu cpu_wait blocked'.split()  # in exec and init
 
@@ -37,6 +39,8 @@ START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 RESULT = re.compile('Time test was completed in +(?:[0-9.]+ millisecs|[0-9]+:[0-9]+ min:sec)|'
                     '[0-9.]+ ms, [0-9]+ nodes? x [0-9]+ = [0-9]+ ranks?')
 ERROR = re.compile('zia(?:test|probe): error:')
+NO_RESPONSE = re.compile('no response from: |response from .* only$')  # before the last line
+RETRYING = re.compile(r'retrying \((.*)\)')  # the creation of a step, and why
 CLUES = [  # to the cause of a failure, the most specific first
     re.compile('PMI support|OPAL ERROR: Unreachable|execve|shared libraries|'
                'Task launch .*failed on node|Node failure on|not found'),
@@ -168,15 +172,29 @@ def facts(text):
     return found
 
 
+def damage(row, steps, total):
+    """What is wrong with a row whose STEPS must add up to TOTAL, if that is known; '' if nothing"""
+    for name, time in zip(steps + WORK, times(row, steps + WORK)):
+        if time is not None and time < 0 and name != 'clock':
+            return '%s_ms is %.3f, and must not be negative' % (name, time)
+    found = '%.3f' % sum(time or 0 for time in times(row, steps))
+    if total is None or float(found) == float('%.3f' % total):
+        return ''
+    return 'the steps add up to %s ms, not to %.3f' % (found, total)
+
+
 def number(text):
     """A setting from 1 to 999999; None for anything else"""
     return int(text) if re.match(r'[1-9][0-9]{0,5}\Z', text or '') else None
 
 
+def plural(count, noun):
+    return '%s %s%s' % (count, noun, 's' * (str(count) != '1'))
+
+
 def shape(nodes, ppn, ranks):
     """The size of a launch, as ziaprobe prints it"""
-    return '%s node%s x %s = %s rank%s' % (
-        nodes, 's' * (int(nodes) != 1), ppn, ranks, 's' * (int(ranks) != 1))
+    return '%s x %s = %s' % (plural(nodes, 'node'), ppn, plural(ranks, 'rank'))
 
 
 class Ranks:
@@ -186,6 +204,7 @@ class Ranks:
         self.nodes = {}  # by number
         self.count, self.whole = 0, True  # of ranks until a line is damaged or out of order
         self.completed = None  # when the last rank was
+        self.damage = ''  # in the first row that has any
         for row in rows(name, file_lines, RANKS):
             if row.get('rank') != str(self.count):
                 self.whole = False
@@ -197,7 +216,8 @@ class Ranks:
         node = self.nodes.get(int(row['node']))
         if not node:
             node = self.nodes[int(row['node'])] = types.SimpleNamespace(
-                host=row['host'], done=-1, steps=[],  # of its slowest rank
+                host=row['host'],
+                rank=0, own=-1, steps=[],  # of the rank with the most time of its own
                 faults=None,  # of all its ranks
                 # The largest of each of PARTS, the sum of each of WORK
                 figures=[None] * len(PARTS + WORK))
@@ -212,11 +232,17 @@ class Ranks:
                 figures[i] = (figures[i] or 0) + figure
         if row['faults']:
             node.faults = (node.faults or 0) + int(row['faults'])
-        done = sum(time or 0 for time in steps)
-        if done > node.done:
-            node.done, node.steps = done, steps
-        if row['completed_ms']:
-            self.completed = max(self.completed or 0, float(row['completed_ms']))
+        own = sum(time or 0 for name, time in zip(RANK_STEPS, steps) if name in OWN)
+        if own > node.own:
+            node.rank, node.own, node.steps = int(row['rank']), own, steps
+        completed, offset = times(row, ['completed', 'clock_offset'])
+        total = None
+        if completed is not None:
+            self.completed = max(self.completed or 0, completed)
+            total = completed - (offset or 0)
+        found = damage(row, RANK_STEPS, total)
+        if found and not self.damage:
+            self.damage = 'rank %s: %s' % (row['rank'], found)
 
     def partner(self, node_number):
         """The node with which that node exchanges, if that node originates"""
@@ -228,23 +254,29 @@ class Launch:
 
     def __init__(self, nodes, run):
         self.nodes, self.run = nodes, run
-        self.name = 'launch %d on %d nodes' % (run, nodes)
+        self.name = 'launch %d on %s' % (run, plural(nodes, 'node'))
         self.last_line = self.ranks = self.row = None  # last_line: of its output
         self.started = self.status = self.time = None
         self.was_made = self.has_error = self.succeeded = self.valid = False
+        self.overlaps = self.waited = False
+        self.damage = ''  # in its row
         self.not_launched, self.no_response = '', []  # the lines with these prefixes
         self.printed, self.warnings = [], []
         self.clues = [[] for _ in CLUES]  # at most three lines for each
 
     def read_output(self, file_lines):
         before = line = '\n'
+        was_delayed, reasons = False, set()
         for next_line in file_lines:
             before, line = line, next_line
             start = START.search(line)
             if start and not self.started:
                 second = datetime.datetime(1970, 1, 1) + datetime.timedelta(0, int(start.group(1)))
                 self.started = '%s.%06dZ' % (second.isoformat(), int(start.group(2)))
+                self.overlaps = line.startswith('srun --overlap')
                 continue
+            was_delayed = was_delayed or 'srun: Step created for' in line
+            reasons.update(RETRYING.findall(line))
             self.printed += RESULT.findall(line)
             self.has_error = self.has_error or ERROR.search(line) is not None
             if 'ziaprobe: warning:' in line:
@@ -252,32 +284,40 @@ class Launch:
             clues = next((clues for clues, clue in zip(self.clues, CLUES) if clue.search(line)), [])
             if len(clues) < 3 and line.strip() not in clues:
                 clues.append(line.strip())
+        # If slurmctld was slow, that is part of the launch; waiting for nodes is not.
+        self.waited = was_delayed and (not reasons or 'Requested nodes are busy' in reasons)
         self.last_line = line
         if re.match('not launched: .*\n', line):
             self.not_launched = line.strip()
         self.was_made = not self.not_launched
         status = re.match('status ([0-9]{1,3})\n', line)
         self.status = int(status.group(1)) if status else None
-        self.no_response = [before.strip()] if before.startswith('no response from: ') else []
+        self.no_response = [before.strip()] if NO_RESPONSE.match(before) else []
 
     def add_row(self, row):
         """Adds its row, or None, once everything else has been read."""
         self.row = row
         self.time = float(row['time_ms']) if row else None
+        self.damage = damage(row, STEPS, self.time) if row else ''
         self.succeeded = self.status == 0 and not self.has_error
-        self.valid = bool(self.succeeded and row and self.ranks)
+        self.valid = bool(self.succeeded and not self.waited and row and not self.damage and
+                          self.ranks and not self.ranks.damage)
 
 
 class Size:
     """The launches of one size that the job asks for"""
 
     def __init__(self, nodes, launches):
-        self.nodes = nodes
+        self.nodes, self.launches = nodes, launches
         self.valid = [launch for launch in launches if launch.valid]
         self.first = launches[0] if launches[0].valid else None
         self.later = sorted((launch for launch in self.valid if launch.run > 1),
                             key=lambda launch: launch.time)
-        self.median = self.later[(len(self.later) - 1) // 2] if self.later else None
+        # The middle one, of two the faster
+        self.middle = self.later[(len(self.later) - 1) // 2] if self.later else None
+        self.median = None
+        if self.later:
+            self.median = statistics.median(launch.time for launch in self.later)
 
 
 class Job:
@@ -314,9 +354,16 @@ class Job:
             launch.add_row(by_start.get(launch.started))
         self.sizes = [Size(nodes, self.asked[i * self.runs:(i + 1) * self.runs])
                       for i, nodes in enumerate(sizes)]
-        # The size and the launch that give the figure
-        self.size = next((size for size in self.sizes if size.valid), None)
-        self.figure = self.size and (self.size.first or self.size.valid[0])
+        # The size and the launch that give the figure, and how many launches came before it
+        system = number(self.settings.get('SYSTEM_NODES'))
+        whole = [size for size in self.sizes if system and 100 * size.nodes >= 99 * system and
+                 len(size.valid) == self.runs]
+        self.size = next((size for size in whole + self.sizes if size.valid), None)
+        self.figure = self.size and self.size.valid[0]
+        self.earlier = 0
+        if self.figure:
+            before = self.asked[:self.asked.index(self.figure)]
+            self.earlier = sum(launch.was_made for launch in before)
         self.mpi = self.figure.row['mpi'] if self.figure else '-'
         self.system = self.settings.get('SLURM_CLUSTER_NAME') or '-'
         self.id = self.settings.get('SLURM_JOB_ID') or '-'

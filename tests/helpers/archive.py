@@ -4,8 +4,13 @@
 
 NAME is any name in environment.txt, or one of these: START, the time of the first launch in seconds
 since 1970; MPI, its version; FENCES, their number, or nothing if the MPI library hides them; HOST,
-the prefix of the node names. Launch R on N nodes takes 200 + 50 N + R ms. Rank 0 is the slowest;
-each rank completes 0.5 ms before the preceding one.
+the prefix of the node names; LATE, nodes that are late, in any order and number: NODE:STEP:MS is
+the number of a node, one of daemon, exec, init and exchange, and by how much that step takes longer
+there; NODE:STEP:MS:RUN is late in one launch of each size only. All other nodes wait for a late
+one. Late in exec and init is blocked.
+
+Launch R on N nodes takes 200 + 50 N + R ms, if no node is late. Rank 0 is the slowest; each rank
+completes 0.5 ms before the preceding one.
 """
 import datetime
 import hashlib
@@ -17,12 +22,15 @@ out = sys.argv[1]
 given = dict(setting.split('=', 1) for setting in sys.argv[2:])
 sweep, ppn = given.get('SWEEP', '8 4'), given.get('PPN', '2')
 system = given.get('SYSTEM_NODES', sweep.split()[0])
-settings = dict(RUNS='3', SWEEP=sweep, NICS=ppn, PPN=ppn, CORES_PER_RANK='8', TIMEOUT='60',
-                SYSTEM_NODES=system, PLACEMENT='--distribution=block:block', SRUN_OPTIONS='')
+settings = dict(RUNS='3', SWEEP=sweep, NICS=ppn, PPN=ppn, CORES_PER_RANK=str(16 // int(ppn)),
+                TIMEOUT='60', SYSTEM_NODES=system,
+                PLACEMENT='--hint=nomultithread --distribution=block:block', SRUN_OPTIONS='')
 facts = dict(DATE='', SLURM_CLUSTER_NAME='virtual', SLURM_JOB_ID='7', UNSET='',
-             SRUN='/usr/bin/srun', NICS_FOUND=ppn, NICS_DOWN='0', THREADS='1',
-             PROBE='/x/ziaprobe on ext4', NODES_FOUND=system, NODES_UNUSED='')
-other = dict(START='1795253637', MPI='Open MPI v4.1.4', FENCES='2', HOST='n')
+             OMPI_MCA_plm_slurm_args='--external-launcher', ReqNodeList='(null)',
+             ExcNodeList='(null)', Features='(null)', SRUN='/usr/bin/srun', CORES='16',
+             NICS_FOUND=ppn, NICS_DOWN='0', PROBE='/x/ziaprobe on ext4, /dev/vda',
+             NODES_FOUND=system, NODES_UNUSED='')
+other = dict(START='1795253637', MPI='Open MPI v4.1.4', FENCES='2', HOST='n', LATE='')
 for part in settings, facts, other:
     part.update({name: value for name, value in given.items() if name in part})
 extra = {name: given[name] for name in given if name not in {**settings, **facts, **other}}
@@ -45,26 +53,61 @@ def cells(*values):
                     else str(value) for value in values)
 
 
+def late(block, run):
+    """By how much each step takes longer on a node"""
+    times = dict(daemon=0., exec=0., init=0., exchange=0.)
+    for node, step, time, *runs in (entry.split(':') for entry in other['LATE'].split()):
+        if int(node) == block + 1 and (not runs or int(runs[0]) == run):
+            times[step] = float(time)
+    return times
+
+
 def launch(nodes, run, start):
     """Writes the output and the ranks file of a launch; returns its row for results.csv."""
     spawn, init, exchange = 25. * nodes, 100. + 20 * nodes + run, 40. + 5 * nodes
-    time = 10 + spawn + 20 + init + 30 + exchange
     fence = 30. if other['FENCES'] else None
     if not fence:
         init += 30
-    mpi_init = init + (fence or 0)
-    work = (80., 5., init - 65) if fence else (8., 5., 7.)
+    before_fence = 10 + spawn + 20 + init + (fence or 0)
+    lates = [late(block, run) for block in range(nodes)]
+    own = [sum(times.values()) - times['exchange'] for times in lates]
+    latest = own.index(max(own))
+
+    def steps(block):
+        """The steps of a node up to MPI_Init's return, without its wait, and its work"""
+        times = lates[block]
+        work = (80., 5., init - 65) if fence else (8., 5., 7.)
+        blocked = times['exec'] + (times['init'] if fence else 0)
+        return ((10 + times['daemon'], spawn, 20 + times['exec'], init + times['init'], fence),
+                work[:2] + (work[2] + blocked,))
+
     rows = ['rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
             'mpi_init_ms,completed_ms,repeat_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
             'clock_offset_ms']
+    completed = []
     for rank in range(nodes * ppn):
         block = rank // ppn
-        late = .5 * rank
-        last = (exchange - late, mpi_init, time - late, .03)
-        if block % 2:
-            last = (None, mpi_init, None, None)
-        rows.append(cells(rank, block + 1, '%s%d' % (other['HOST'], block + 1), 10., spawn, 20.,
-                          init, fence, 0., *last, *work, 3, 0.))
+        (*first, fence), work = steps(block)
+        wait = own[latest] - own[block]
+        mpi_init = first[3] + (fence or 0) + wait
+        last = (None, mpi_init, None, None)
+        if block % 2 == 0:
+            reply = exchange - .5 * rank + lates[block]['exchange']
+            if block + 1 < nodes:
+                reply += lates[block + 1]['exchange']
+            completed.append((before_fence + own[latest] + reply, reply, rank))
+            last = (reply, mpi_init, completed[-1][0], .03)
+        rows.append(cells(rank, block + 1, '%s%d' % (other['HOST'], block + 1), *first, fence,
+                          wait, *last, *work, 3, 0.))
+    time, reply, slowest = max(completed)
+    path, work = steps(latest)
+    excess = {step: time for times in lates for step, time in times.items() if time}
+    outlier = [None] * 5
+    if excess:
+        step = max(excess, key=lambda step: excess[step])
+        block = slowest // ppn if step == 'exchange' else latest
+        outlier = [step, block * ppn, '%s%d' % (other['HOST'], block + 1), excess[step],
+                   'blocked' if step in ('exec', 'init') else None]
     write('ranks-%d-%d.csv' % (nodes, run), *rows)
     printed = '%8.2f millisecs' % time
     if time >= 1000:
@@ -73,7 +116,7 @@ def launch(nodes, run, start):
           'srun --job-name=ziatest-7-99 --nodes=%d --ntasks=%d --ntasks-per-node  %d ./ziaprobe '
           '%d 42 %d -v -t 60 --csv x/results.csv --ranks x/ranks-%d-%d.csv' % (
               nodes, nodes * ppn, ppn, start, ppn, nodes, run),
-          'Time test was completed in ' + printed, 'Slowest rank: 0', '',
+          'Time test was completed in ' + printed, 'Slowest rank: %d' % slowest, '',
           '%.3f ms, %d node%s x %d = %d rank%s' % (
               time, nodes, 's' * (nodes > 1), ppn, nodes * ppn, 's' * (nodes * ppn > 1)),
           'outlier: none', '',
@@ -82,9 +125,9 @@ def launch(nodes, run, start):
     clocks = (-.067, other['HOST'] + '2', other['HOST'] + '1', .01)
     if nodes == 1:
         clocks = (0., other['HOST'] + '1', other['HOST'] + '1', 0.)
-    return cells(stamp(start), nodes, ppn, nodes * ppn, time, time, 0, other['HOST'] + '1', 10.,
-                 spawn, 20., init, fence, exchange, 0., *work, 3, *[None] * 5, mpi_init, .03,
-                 *clocks, SIZE, other['MPI'])
+    return cells(stamp(start), nodes, ppn, nodes * ppn, time, time, slowest,
+                 '%s%d' % (other['HOST'], slowest // ppn + 1), *path, reply, 0., *work, 3,
+                 *outlier, mpi_init, .03, *clocks, SIZE, other['MPI'])
 
 
 os.makedirs(os.path.join(out, 'output'))
