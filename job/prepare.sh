@@ -1,9 +1,10 @@
 # shellcheck shell=sh disable=SC2034,SC2154 # the variables are those of run_ziatest.sh
 # prepare.sh - what run_ziatest.sh does before the first launch
 #
-# Reads the arguments, stops the job if it cannot run, makes its directory, takes the inventory, and
-# fills in the settings that are empty. With --check, prints what the job would do, and exits.
+# Reads the arguments, stops the job if it cannot run, takes the inventory, and fills in the
+# settings that are empty. With --check, prints what the job would do, and exits. Writes no file.
 
+number='[1-9][0-9]{0,5}'
 settings='RUNS SWEEP NICS PPN CORES_PER_RANK TIMEOUT SYSTEM_NODES PLACEMENT SRUN_OPTIONS'
 
 fact() {	# NAME: its value in the inventory
@@ -12,7 +13,7 @@ fact() {	# NAME: its value in the inventory
 
 set_one() {	# NAME=VALUE: sets NAME, with a single blank for each run of white space
 	value=$(printf '%s\n' "${1#*=}" | tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//')
-	number='[1-9][0-9]{0,5}' use='a whole number'
+	use='a whole number'
 	name=${1%%=*}
 	case $name in
 	RUNS|TIMEOUT) allowed=$number ;;
@@ -33,12 +34,24 @@ set_one() {	# NAME=VALUE: sets NAME, with a single blank for each run of white s
 unset $(env | grep -oE '^(SQUEUE|SCANCEL|SINFO)_[A-Z0-9_]+')
 
 check=
+job_nodes=${SLURM_JOB_NUM_NODES-}
+job_cpus=${SLURM_JOB_CPUS_PER_NODE-}	# such as 128(x3),64
+other_job=	# with --check=NODES, the answer is for another job
 for argument; do
-	if [ "$argument" = --check ]; then
+	case $argument in
+	--check)
+		check=yes ;;
+	--check=*)
 		check=yes
-	else
-		set_one "$argument"
-	fi
+		other_job=yes
+		job_nodes=${argument#*=}
+		job_cpus=${job_cpus%%,*}	# its nodes are like the first of this job
+		if ! printf '%s\n' "$job_nodes" | grep -qxE "$number"; then
+			die "$argument is not valid; use a whole number from 1 to 999999"
+		fi ;;
+	*)
+		set_one "$argument" ;;
+	esac
 done
 for name in $settings; do	# also those from the environment and from the edited block
 	eval "set_one \"$name=\$$name\""
@@ -48,9 +61,8 @@ if [ -z "${SLURM_JOB_ID-}" ]; then
 	die 'this is not a Slurm job; submit the script with sbatch, or run it under salloc'
 elif [ -n "${SLURM_HET_SIZE-${SLURM_PACK_SIZE-}}" ]; then
 	die 'this is a heterogeneous job; submit one that has a single component'
-elif ask squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i | grep -qxF \
-	-e "$SLURM_JOB_ID.${SLURM_STEP_ID-}" \
-	-e "${SLURM_ARRAY_JOB_ID-}_${SLURM_ARRAY_TASK_ID-}.${SLURM_STEP_ID-}"; then
+elif ask squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i |
+	sed 's/.*\.//' | grep -qxF "${SLURM_STEP_ID:-none}"; then
 	die "this is step $SLURM_STEP_ID of a job; run the script with sbatch, or without srun"
 elif [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f changes.diff ]; then
 	die "there is no build in $PWD; run make there"
@@ -61,16 +73,13 @@ for program in ziatest ziaprobe; do
 	fi
 done
 result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-$SLURM_JOB_ID
-if [ -e "$result" ]; then
-	die "$PWD/$result already exists; move it out of the way"
-elif [ ! -w . ]; then
-	die "cannot write to $PWD; make the directory writable"
-elif [ -z "$check" ]; then
-	if ! { mkdir "$result" &&
-		echo 'This job did not finish; its log may show why.' >"$result/INCOMPLETE" &&
-		mkdir "$result/output" && cp build.txt changes.diff "$result"; }; then
-		disk_full "$result"
+for file in "$result" "$result.tar.gz" "$result-FAIL.tar.gz"; do
+	if [ -e "$file" ]; then
+		die "$PWD/$file already exists; move it out of the way"
 	fi
+done
+if [ ! -w . ]; then
+	die "cannot write to $PWD; make the directory writable"
 fi
 
 facts=$(step_name=$step_name inherited=$inherited job/inventory "$0") ||
@@ -83,19 +92,37 @@ nodes_left=$all_nodes
 NICS=${NICS:-$(fact NICS_FOUND)}
 PPN=${PPN:-$NICS}
 SYSTEM_NODES=${SYSTEM_NODES:-$(fact NODES_FOUND)}
-SWEEP=$(echo "${SWEEP:-$SLURM_JOB_NUM_NODES}" | tr ' ' '\n' | sort -nru | paste -s -d ' ' -)
-# The smallest node's CPUs, from a list such as 128(x3),64
-cpus=$(echo "$SLURM_JOB_CPUS_PER_NODE" | tr , '\n' | sort -n | sed 's/(.*//; q')
+SWEEP=$(echo "${SWEEP:-$job_nodes}" | tr ' ' '\n' | sort -nru | words)
+# The smallest node's CPUs
+cpus=$(echo "$job_cpus" | tr , '\n' | sort -n | sed 's/(.*//; q')
 threads=$(fact THREADS)
 cores=$((cpus / ${threads:-1}))
 if [ -z "$PPN" ]; then
 	die 'no network interface was found on the first node; set NICS or PPN'
 elif [ "$PPN" -gt "$cpus" ]; then
 	die "PPN is $PPN, but a node has fewer CPUs ($cpus); use --exclusive or a lower PPN"
-elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
-	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; request more"
-elif ! find_limits; then
+elif [ "${SWEEP%% *}" -gt "$job_nodes" ]; then
+	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $job_nodes; request more"
+fi
+find_step_wait
+if [ -z "$other_job" ]; then
+	patience=$(($(now) + 60))
+	until check_job; do
+		if [ "$(now)" -ge "$patience" ]; then
+			die 'squeue has not responded for 60 s; submit the job again later'
+		fi
+		sleep 1
+	done
+fi
+if ! find_limit; then
 	die "only $left s of the job's time are left, too little for a launch; use a longer --time"
+fi
+if [ -z "$check" ]; then
+	step_nodes=$(first_nodes 1)
+	end_step	# of the inventory
+	if [ -n "$stopped" ]; then
+		die "after the inventory, $stopped"
+	fi
 fi
 CORES_PER_RANK=${CORES_PER_RANK:-$((cores < PPN ? 1 : cores / PPN))}
 if [ $((PPN * CORES_PER_RANK)) -gt "$cores" ]; then
@@ -105,18 +132,28 @@ fi
 resolved=$(for name in $settings; do
 	eval "printf '%s=%s\n' $name \"\$$name\""
 done)
+facts="CORES=$cores
+$facts"
 printf '%s\n\n' "$resolved"
 if [ -n "$check" ]; then
 	launches=0
 	for size in $SWEEP; do
+		srun=$(launcher "$size")
+		if [ -n "$other_job" ]; then
+			srun=$(echo "$srun" | sed "s/--nodelist='[^']*'/--nodelist=.../")
+		fi
 		printf '%s launches: ./ziatest -v -t %s --csv ... --ranks ... %s "%s"\n' \
-			"$RUNS" "$TIMEOUT" "$PPN" "$(launcher "$size")"
+			"$RUNS" "$TIMEOUT" "$PPN" "$srun"
 		launches=$((launches + RUNS))
 	done
 	# A launch may take another 30 s to be killed, 10 s to end, and 60 s until its step ends.
-	most=$((launches * (TIMEOUT + 100) + 300))
-	echo "$launches launches and the archive take up to $most s;" \
-		"time left: ${left:-no known limit}${left:+ s}"
+	# One may have to wait for a crashed node. The last 300 s are reserved for the archive.
+	most=$((launches * (TIMEOUT + 100) + step_wait + 300))
+	time="$launches launches and the archive take up to $most s"
+	if [ -z "$other_job" ]; then
+		time="$time; time left: ${left:-no known limit}${left:+ s}"
+	fi
+	echo "$time"
 	if [ -n "$left" ] && [ "$most" -gt "$left" ]; then
 		echo 'run_ziatest.sh: warning: the launches may not fit in the time left;' \
 			'use a longer --time' >&2

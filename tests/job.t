@@ -4,8 +4,8 @@
 # job/summarize.
 . "$(dirname "$0")/lib.sh"
 
-# Outside the cluster: builds in a copy, then runs this file again in two clusters at the same time,
-# in one of which daemons fail.
+# Outside the cluster: builds in a copy, then runs this file again in three clusters at the same
+# time. In one of them daemons fail, in one a node crashes.
 if [ -z "${JOB_TEST-}" ]; then
 	needs_cluster
 	for tool in mpicc.openmpi git python3; do
@@ -25,6 +25,8 @@ if [ -z "${JOB_TEST-}" ]; then
 	mpicc.openmpi -shared -fPIC -o "$tmp/shim.so" "$top/tests/helpers/shim.c"
 	JOB_TEST=$tmp BOX=daemons timeout 300 "$top/tests/cluster" 3 sh "$top/tests/job.t" \
 		>"$tmp/daemons" 2>&1 &
+	JOB_TEST=$tmp BOX=crash timeout 500 "$top/tests/cluster" 4 sh "$top/tests/job.t" \
+		>"$tmp/crashing" 2>&1 &
 	JOB_TEST=$tmp BOX=main timeout 600 "$top/tests/cluster" 8 sh "$top/tests/job.t"
 	status=$?
 	wait
@@ -78,7 +80,10 @@ if [ "$BOX" = daemons ]; then
 	SHIM="n3 Finalize sh $PWD/stop slurmd-n3" job slurmd "$salloc --nodes=3" \
 		NICS=1 RUNS=3 TIMEOUT=15 SWEEP='3 2' "$injected"
 	# The clients of slurmctld then wait longer for an answer.
-	sed -i 's/^MessageTimeout=.*/MessageTimeout=100/' "$SLURM_CONF"
+	sed -i 's/^MessageTimeout=.*/MessageTimeout=100/; s/^SlurmdTimeout=.*/SlurmdTimeout=0/' \
+		"$SLURM_CONF"
+	scontrol reconfigure
+	job patient 'sbatch --quiet --wait --output=log --nodes=1' NICS=1 --check
 	begin=$(date +%s)
 	SHIM="0 Finalize sh $PWD/stop slurmctld" job slurmctld \
 		'sbatch --quiet --output=log --nodes=2' NICS=1 RUNS=2 SWEEP='2 1' "$injected"
@@ -87,15 +92,87 @@ if [ "$BOX" = daemons ]; then
 	exit
 fi
 
+# A node crashes in the second launch, and Slurm takes it from the job 35 to 70 s later.
+if [ "$BOX" = crash ]; then
+	sed -i 's/^SlurmdTimeout=.*/SlurmdTimeout=30/' "$SLURM_CONF"
+	scontrol reconfigure
+	cat >crash <<-'END'
+		if mkdir crashed-1 2>/dev/null; then
+			exit
+		fi
+		ip link set eth0 down
+		for process in /proc/[0-9]*; do
+			pid=${process#/proc/}
+			if [ "$pid" != $$ ] && [ "$process/ns/uts" -ef /proc/$$/ns/uts ]; then
+				kill -STOP "$pid"
+			fi
+		done
+		sleep 600
+	END
+	draw_number 3
+	echo "n$((drawn + 1))" >crashed-node
+	SHIM="n$((drawn + 1)) Init sh $PWD/crash" job crashed "$sbatch --nodes=4 --time=60" \
+		NICS=1 RUNS=4 TIMEOUT=5 SWEEP='4 3' SYSTEM_NODES=3 "$injected"
+	exit
+fi
+
 four=--nodelist=n1,n2,n3,n4
 good='./ziatest-virtual-ID.tar.gz 0'
 failed='./ziatest-virtual-ID-FAIL.tar.gz 1'
 launched='launch [0-9] of [0-9] on [0-9] nodes: status 0; Time test [^|]*'
 
-# In the background: a slurmstepd is stopped, so its step does not end.
+# In the background: a slurmstepd is stopped, so its step does not end. With SlurmdTimeout=0, the
+# job waits for a minute; later, Slurm might set the node down.
+mkdir answers
+cat >answers/scontrol <<'END'
+#!/bin/sh
+if [ "$2" = config ]; then
+	echo 'SlurmdTimeout           = 0 sec'
+else
+	exec "$REAL" "$@"
+fi
+END
+cat >answers/sinfo <<'END'
+#!/bin/sh
+# n8 is in two partitions
+case $* in
+*--nodes=*) printf '%s\n' 'n7 mixed' 'n8 mixed*' 'n8 mixed*' ;;
+esac
+END
+chmod +x answers/*
 # shellcheck disable=SC2016 # a shell reads it
-stop='n8 Init kill -STOP $(ps -o ppid= -p $PPID)'
-SHIM=$stop job stuck "$salloc --nodes=2 --nodelist=n7,n8" NICS=1 TIMEOUT=5 RUNS=2 "$injected" &
+SHIM='n8 Init kill -STOP $(ps -o ppid= -p $PPID)' job stuck "PATH=$PWD/answers:$PATH \
+	REAL=$(command -v scontrol) $salloc --nodes=2 --nodelist=n7,n8" \
+	NICS=1 TIMEOUT=5 RUNS=2 "$injected --job-name=mine" &
+
+# squeue, which answers only if there is a file "answering", and then gives the job 80 s
+mkdir squeue
+cat >squeue/squeue <<'END'
+#!/bin/sh
+# Steps are listed as they are
+case $* in
+*--steps*) exec "$REAL" "$@" ;;
+esac
+echo "$*" >>asked
+[ -e answering ] || exit 1
+echo "$SLURM_JOB_ID|RUNNING|1:20|$SLURM_JOB_NODELIST"
+END
+chmod +x squeue/squeue
+stub="PATH=$PWD/squeue:$PATH REAL=$(command -v squeue)"
+# In the background: squeue does not answer at all, or not during the launches
+job unanswered "$stub $salloc --nodes=1" NICS=1 &
+cat >answering <<'END'
+# Lets squeue answer the third question
+{
+	until [ "$(wc -l <asked)" -ge 2 ]; do
+		sleep 0.1
+	done 2>/dev/null
+	touch answering
+} &
+exec "$@"
+END
+SHIM='0 Finalize rm answering; sleep 25' job reckoned "$stub $salloc --nodes=1 sh $PWD/answering" \
+	NICS=1 RUNS=2 TIMEOUT=600 "$injected" &
 
 # Errors outside a job, or in a directory that cannot be used
 stops_here() {	# WHAT ERROR ARGUMENT...: an error, and nothing is left
@@ -121,12 +198,19 @@ stops_here 'a pattern' "CORES_PER_RANK='\*' is not valid; $use" CORES_PER_RANK='
 SYSTEM_NODES=2a stops_here 'a bad value in the environment' "SYSTEM_NODES='2a' is not valid; $use"
 stops_here 'an unknown name' "unknown argument 'CHECK=1'; use --check, or .* CORES_PER_RANK .*" \
 	CHECK=1
+stops_here 'a bad number of nodes' "--check=0 is not valid; $use" --check=0
 stops_here 'an unknown option' "unknown argument '--chek'; .*" NICS=1 --chek
 export SLURM_JOB_ID=77
 mkdir here/ziatest-unknown-77
 stops_here 'the directory already exists' \
 	'/.*/ziatest-unknown-77 already exists; move it out of the way'
 rmdir here/ziatest-unknown-77
+for archive in ziatest-unknown-77.tar.gz ziatest-unknown-77-FAIL.tar.gz; do
+	touch "here/$archive" newest
+	stops_here "the archive $archive already exists" \
+		"/.*/$archive already exists; move it out of the way"
+	rm "here/$archive"
+done
 as_user='setpriv --reuid=65534 --regid=65534 --clear-groups'
 stops_here 'a directory that is not writable' \
 	'cannot write to /.*/here; make the directory writable'
@@ -157,8 +241,7 @@ stops() {
 	job "$name" "$command $JOB_TEST/both" "$@"
 	like "$name: the check and the job report the error" "$log" \
 		"$error\|(srun: .*\|)?status 1; left: \|$error(\|srun: .*)?"
-	is "$name: no archive" "$left $status" './ziatest-virtual-ID/INCOMPLETE 1'
-	is "$name: nothing was launched" "$(find "$name"/ziatest-*/output -type f)" ''
+	is "$name: nothing is left" "$(cd "$name" && ls -d ziatest-* 2>/dev/null) $status" ' 1'
 }
 printf '#!/bin/sh\nsleep 5\nexec "$@"\n' >later
 printf '#!/bin/sh\nexec srun --ntasks=1 "$@"\n' >in-step
@@ -197,25 +280,43 @@ job check "SBATCH_EXPORT=NONE $sbatch --nodes=2 --time=60" --check NICS=1 TIMEOU
 like 'a check: settings, launches, times' "$log" "RUNS=4\|SWEEP=2 1\|NICS=1\|PPN=1\|\
 CORES_PER_RANK=16\|TIMEOUT=90\|SYSTEM_NODES=8\|PLACEMENT=--distribution=block --exact\|\
 SRUN_OPTIONS=\|\|4 launches: ./ziatest -v -t 90 --csv ... --ranks ... 1 \"srun \
---job-name=ziatest-[0-9-]* --distribution=block --exact --nodes=2 --ntasks=2 --cpus-per-task=16 \
+--distribution=block --exact --job-name=ziatest-[0-9-]* --nodes=2 --ntasks=2 --cpus-per-task=16 \
 --ntasks-per-node \"\|4 launches: .* --nodes=1 --ntasks=1 --nodelist='n[0-9]' .*\|\
-8 launches and the archive take up to 1820 s; time left: [0-9]+ s"
+8 launches and the archive take up to 1940 s; time left: [0-9]+ s"
 is 'a check: nothing is left' "$(cd check && ls -d ziatest-* 2>/dev/null) $status" ' 0'
 job block "RUNS=9 TIMEOUT=77 PPN=8 ALLOWED=yes $calls $salloc --nodes=1 --time=10 \
 	sh -c 'sed -i s/^RUNS=.*/RUNS=7/ run_ziatest.sh; \"\$@\"' sh" --check PPN=2 CORES_PER_RANK=9
 like 'a check: the block, the environment, arguments; too many cores, too little time' \
 	"$log/$status" "run_ziatest.sh: warning: PPN 2 x CORES_PER_RANK 9 is more than [^|]*\|\
-RUNS=7\|.*\|PPN=2\|.*\|TIMEOUT=77\|.*take up to 1539 s; time left: [0-9]+ s\|\
+RUNS=7\|.*\|PPN=2\|.*\|TIMEOUT=77\|.*take up to 1659 s; time left: [0-9]+ s\|\
 run_ziatest.sh: warning: the launches may not fit [^|]*/0"
 like 'a check starts nothing but the inventory' "$(grep -v version block/calls)" \
 	'srun --job-name=ziatest-[^|]* --nodes=1 [^|]* --node'
+
+job other "$stub $sbatch --nodes=1" --check=256 NICS=2 SWEEP='128 256' RUNS=2
+like 'a check for 256 nodes' "$log/$status" "(.*\|)?2 launches: [^|]* --nodes=256 --ntasks=512 \
+--cpus-per-task=8 [^|]*\|2 launches: [^|]* --nodes=128 --ntasks=256 --nodelist=... [^|]*\|\
+4 launches and the archive take up to 1060 s/0"
+is 'a check for 256 nodes: asks no time, leaves nothing' \
+	"$(cd other && ls -d asked ziatest-* 2>/dev/null)" ''
+job other-above "$salloc --nodes=2" --check=1 NICS=1 SWEEP=2
+like 'a check for fewer nodes: a size is above' "$log" \
+	'.*error: SWEEP asks for 2 nodes, but the job has 1; request more.*'
+mkdir no-config
+printf '#!/bin/sh\n[ "$2" != config ] || exit 1\nexec "$REAL" "$@"\n' >no-config/scontrol
+chmod +x no-config/scontrol
+job defaults "-u TIMEOUT PATH=$PWD/no-config:$PATH REAL=$(command -v scontrol) $sbatch" \
+	--check NICS=1
+like 'a check of the defaults, with the default SlurmdTimeout: it fits' "$log/$status" \
+	'.*\|4 launches and the archive take up to 3180 s; time left: 3[0-9]* s/0'
 
 # A sweep with the real summary, in an environment that would distort it
 clone=clone
 job sweep "SLURM_DISTRIBUTION=cyclic SLURM_LABELIO=1 SLURM_DEBUG= SLURM_MPI_TYPE=none \
 	SLURM_TOKEN=secret-word UCX_AUTH_TOKEN=secret-word UCX_TLS=tcp LC_ALL=de_DE.UTF-8 \
-	SQUEUE_STATES=PENDING \
-	SLURM_BCAST=$PWD/sweep/copy RUNS=9 $sbatch --nodes=4 $four" \
+	SQUEUE_STATES=PENDING SLURM_TASK_PROLOG=/no/such SLURM_OVERLAP=1 SLURM_CPU_BIND=quiet \
+	HYDRA_TOPO_DEBUG=0 \
+	SLURM_BCAST=$PWD/sweep/copy RUNS=9 $sbatch --nodes=4 $four --exclude=n8" \
 	SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4 2' PPN=2 NICS=2 SYSTEM_NODES=4
 clone=small
 facts=$(cat sweep/ziatest-*/environment.txt)
@@ -235,10 +336,13 @@ is 'a sweep: the outputs end in the status' "$ends" '2-1 status 0
 like 'a sweep: the first nodes' "$(grep -ho -e '--nodelist=[^ ]*' sweep/ziatest-*/output/*)" \
 	"--nodelist='n\[1-2]'\|--nodelist='n\[1-2]'"
 is 'a sweep: no secret is recorded' "$(grep -r secret-word sweep/ziatest-*/)" ''
-like 'a sweep: the facts' "$facts" "RUNS=2\|.*\|SRUN_OPTIONS=--mpi=pmix\|\|DATE=2[^|]*Z\|\
-(.*\|)?SLURM_BCAST=/.*/copy\|.*\|SLURM_DISTRIBUTION=cyclic\|.*\|SLURM_LABELIO=1\|.*\|UCX_TLS=tcp\|\
-UNSET=SLURM_LABELIO SLURM_DEBUG SLURM_DISTRIBUTION\|SRUN=/.*/srun\|slurm-wlm [0-9.]*\|\
-NICS_FOUND=\|NICS_DOWN=\|.*\|PROBE=/.*/sweep/ziaprobe on [^|,]*, .*\|NODES_FOUND=8\|\
+like 'a sweep: the facts' "$facts" "RUNS=2\|.*\|SRUN_OPTIONS=--mpi=pmix\|\|CORES=16\|DATE=2[^|]*Z\|\
+HYDRA_TOPO_DEBUG=0\|(.*\|)?SLURM_BCAST=/.*/copy\|.*\|SLURM_DISTRIBUTION=cyclic\|.*\|\
+SLURM_LABELIO=1\|.*\|SLURM_TASK_PROLOG=/no/such\|.*\|UCX_TLS=tcp\|ZIATEST_SYNC=0\|\
+UNSET=SLURM_LABELIO SLURM_DEBUG SLURM_DISTRIBUTION SLURM_TASK_PROLOG SLURM_OVERLAP \
+SLURM_CPU_BIND\|ExcNodeList=n8\|Features=\(null\)\|ReqNodeList=n\[1-4]\|SRUN=/.*/srun\|\
+slurm-wlm [0-9.]*\|NICS_FOUND=\|NICS_DOWN=\|.*\|\
+PROBE=/.*/sweep/ziaprobe on [^|,]*, .*\|NODES_FOUND=8\|\
 NODES_UNUSED=[0-9] [^|]*\|.*The batch script:\|	#!/bin/sh\|.*\|\|\
 The programs, after the last launch:\|[0-9a-f]{64}  ziatest\|[0-9a-f]{64}  ziaprobe"
 
@@ -376,7 +480,7 @@ full_disk() {	# MOMENT FILE VARIABLE...: at that MOMENT, FILE cannot be written
 	like "a full disk, $moment: the log" "$log" "(.*\|)?run_ziatest.sh: error: \
 cannot write /.*/full/ziatest-virtual-[0-9]*$file; if the disk is full, make room [^|]*"
 }
-full_disk 'before the first launch' /environment.txt PATH="$PWD/filling:$PATH"
+full_disk 'before the first launch' '' PATH="$PWD/filling:$PATH"
 full_disk 'during a launch' /output/1-[12].txt SHIM="0 Init $fill"
 full_disk 'after the last launch' '(-FAIL)?.tar.gz' AT_SUMMARY="$fill"
 
@@ -446,17 +550,19 @@ starting='ziaprobe: error: timeout of 5 s: a rank on'
 is 'no response: a rank without its number, a host name with dots, after other text' "$(names 5 \
 	"$on n1 $spent" "$starting n3.example.org $spent" "warning$on n5 $spent")" \
 	'no response from: n2 n4'
-is 'no response: 100 nodes' "$(names 101 "$on n1 $spent")" \
-	"no response from: $(seq -s ' ' -f n%g 2 101)"
-is 'no response: 123 nodes' "$(names 124 "$on n1 $spent")" \
-	"no response from: $(seq -s ' ' -f n%g 2 101) and 23 more"
+is 'no response: 100 nodes' "$(names 102 "$on n1 $spent" "$on n2 $spent")" \
+	"no response from: $(seq -s ' ' -f n%g 3 102)"
+is 'no response: 123 nodes' "$(names 125 "$on n1 $spent" "$on n2 $spent")" \
+	"no response from: $(seq -s ' ' -f n%g 3 102) and 23 more"
+is 'no response: a single node of several reports, with two ranks' \
+	"$(names 4 "$on n3 $spent" "$on n3 $spent")" 'response from n3 only'
 is 'no response: every node reports' "$(names 2 "$on n2 $spent" "$on n1 $spent")" ''
 is 'no response: no name is a node of the launch' "$(names 2 "$on n3 $spent" "$on m1 $spent")" ''
 is 'no response: no timeout' "$(names 2 'srun: error: n1: task 0: Exited with exit code 1')" ''
 is 'no response: a launch with a time' "$(names 2 "$on n1 $spent" \
 	'Time test was completed in   601.52 millisecs')" ''
 domain=.example.org
-is 'no response: node names with dots' "$(names 2 "$on n2 $spent")" \
+is 'no response: node names with dots' "$(names 3 "$on n2 $spent" "$on n3 $spent")" \
 	'no response from: n1.example.org'
 
 # A node that never reaches main cannot report the timeout; one that hangs in MPI_Init does. When
@@ -465,7 +571,7 @@ hangs() {	# CASE CALL SWEEP: a random one of the job's first SWEEP nodes hangs i
 	draw_number "$3"
 	SHIM="n$drawn $2 trap : TERM; sleep 30; kill -KILL \$PPID" \
 		job "$1" "$salloc --nodes=4 $four" PPN=2 RUNS=1 TIMEOUT=15 SWEEP="$3" "$injected"
-	line="launch 1 of 1 on $3 nodes: status [1-9][0-9]*; ziaprobe: error: timeout of [^|]*"
+	line="launch 1 of 1 on $3 nodes: status [1-9][0-9]* \(timed out\); ziaprobe: error: [^|]*"
 	output=$(tail -n 2 "$1"/ziatest-*/output/*)
 }
 hangs silent Exec 3
@@ -483,8 +589,17 @@ like 'every node reports the timeout: none is named' "$log" ".*\|$line\|Ziatest:
 wait
 look stuck
 like 'a step does not end: no more launches' "$ends" \
-	'2-1 status [1-9][0-9]*\|2-2 not launched: step [0-9.]* has not ended'
+	"2-1 status [1-9][0-9]*\|\
+2-2 not launched: step [0-9.]* has not ended; down or not responding: n8"
 is 'a step does not end: the files and the status' "$left $status" "$good"
+look unanswered
+like 'squeue never answers: an error, and nothing is left' "$log/$status" \
+	'run_ziatest.sh: error: squeue has not responded for 60 s; [^|]*/1'
+is 'squeue never answers: nothing is left' "$(ls -d unanswered/ziatest-* 2>/dev/null)" ''
+look reckoned
+like 'squeue does not answer after the first launch: the end of the job is remembered' "$ends" \
+	"1-1 status 0\|1-2 not launched: only [0-5]?[0-9] s of the job's time are left"
+is 'squeue does not answer: the files and the status' "$left $status" "$good"
 daemons_ended() {
 	[ -e slurmctld/seconds ]
 }
@@ -497,6 +612,30 @@ look slurmctld
 like 'slurmctld stops: no more launches' "$ends" \
 	"1-1 (.*)\|1-2 (.*)\|2-1 status 0\|2-2 not launched: squeue is not responding, so a step .*"
 is 'slurmctld stops: the files and the status' "$left $status" "$good"
+poll 300 test -e crashed/status || diag "$(cat crashing)"
+look crashed
+node=$(cat crashed-node)
+like "$node crashes in the second of 4 launches on 4 nodes: all 4 launches on 3 nodes" "$ends" \
+	"3-1 status 0\|3-2 status 0\|3-3 status 0\|3-4 status 0\|4-1 status 0\|\
+4-2 status [1-9][0-9]*\|4-3 not launched: the job has lost $node\|4-4 .* the job has lost $node"
+is "$node crashes: the files and the status" "$left $status" "$good"
+like "$node crashes: the launch names it" "$(cat crashed/ziatest-*/output/4-2.txt)" \
+	".*\|no response from: $node\|status [1-9][0-9]*"
+dead="step [0-9.]* is still listed, but has lost $node; further launches have --overlap"
+version=$(srun --version | grep -o '[0-9.]*$')
+case $version in
+2[0-2].*|23.02.*)
+	like "$node crashes: the dead step is not waited for" "$log" \
+		".*\|$dead\|launch 2 of 4 on 4 nodes: .*"
+	is "$node crashes: the further launches overlap" \
+		"$(grep -l '^srun --overlap --hint' crashed/ziatest-*/output/3-* | wc -l)" 4 ;;
+*)
+	is "$node crashes: Slurm ends the step" "$(echo "$log" | grep -e --overlap)" '' ;;
+esac
 seconds=$(cat slurmctld/seconds)
-ok "slurmctld stops: the job ends soon, after $seconds s" [ "$seconds" -lt 100 ]
+ok "slurmctld stops: the job does not wait for clients, and ends after $seconds s" \
+	[ "$seconds" -lt 200 ]
+look patient
+like 'a check with SlurmdTimeout=0: a step has 60 s to end' "$log" \
+	'.*\|4 launches and the archive take up to 1000 s; time left: .*'
 finish
