@@ -112,7 +112,7 @@ if [ "$BOX" = crash ]; then
 	draw_number 3
 	echo "n$((drawn + 1))" >crashed-node
 	SHIM="n$((drawn + 1)) Init sh $PWD/crash" job crashed "$sbatch --nodes=4 --time=60" \
-		NICS=1 RUNS=4 TIMEOUT=5 SWEEP='4 3' SYSTEM_NODES=3 "$injected"
+		NICS=1 RUNS=4 TIMEOUT=20 SWEEP='4 3' SYSTEM_NODES=3 "$injected"
 	exit
 fi
 
@@ -337,7 +337,7 @@ like 'a sweep: the first nodes' "$(grep -ho -e '--nodelist=[^ ]*' sweep/ziatest-
 	"--nodelist='n\[1-2]'\|--nodelist='n\[1-2]'"
 is 'a sweep: no secret is recorded' "$(grep -r secret-word sweep/ziatest-*/)" ''
 like 'a sweep: the facts' "$facts" "RUNS=2\|.*\|SRUN_OPTIONS=--mpi=pmix\|\|CORES=16\|DATE=2[^|]*Z\|\
-HYDRA_TOPO_DEBUG=0\|(.*\|)?SLURM_BCAST=/.*/copy\|.*\|SLURM_DISTRIBUTION=cyclic\|.*\|\
+(.*\|)?HYDRA_TOPO_DEBUG=0\|(.*\|)?SLURM_BCAST=/.*/copy\|.*\|SLURM_DISTRIBUTION=cyclic\|.*\|\
 SLURM_LABELIO=1\|.*\|SLURM_TASK_PROLOG=/no/such\|.*\|UCX_TLS=tcp\|ZIATEST_SYNC=0\|\
 UNSET=SLURM_LABELIO SLURM_DEBUG SLURM_DISTRIBUTION SLURM_TASK_PROLOG SLURM_OVERLAP \
 SLURM_CPU_BIND\|ExcNodeList=n8\|Features=\(null\)\|ReqNodeList=n\[1-4]\|SRUN=/.*/srun\|\
@@ -612,7 +612,7 @@ look slurmctld
 like 'slurmctld stops: no more launches' "$ends" \
 	"1-1 (.*)\|1-2 (.*)\|2-1 status 0\|2-2 not launched: squeue is not responding, so a step .*"
 is 'slurmctld stops: the files and the status' "$left $status" "$good"
-poll 300 test -e crashed/status || diag "$(cat crashing)"
+poll 400 test -e crashed/status || diag "$(cat crashing)"
 look crashed
 node=$(cat crashed-node)
 like "$node crashes in the second of 4 launches on 4 nodes: all 4 launches on 3 nodes" "$ends" \
