@@ -14,8 +14,9 @@ SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'run_zi
 SOURCE = r'(Makefile|[^/]+\.c|probe/[^/]+\.[ch])\Z'  # of the two programs
 PLACEMENT = '--hint=nomultithread --distribution=block:block'  # the default
 # Variables of users, not of Slurm's env.c
-REVIEWED = r'(?!((OMPI|PRTE)_MCA_plm_slurm_args|I_MPI_HYDRA_BOOTSTRAP(_EXEC(_EXTRA_ARGS)?)?)\Z)' \
-    r'(LD_PRELOAD|SLURM_BCAST|(OMPI|PMIX|PRTE|MPICH|MPIR|MPI|I_MPI|UCX|FI)_.*)'
+REVIEWED = r'(?!((OMPI|PRTE)_MCA_plm_slurm_args|HYDRA_LAUNCHER_EXTRA_ARGS|' \
+    r'(I_MPI_)?HYDRA_BOOTSTRAP(_EXEC(_EXTRA_ARGS)?)?)\Z)' \
+    r'(LD_PRELOAD|SLURM_BCAST|(OMPI|PRTE|PMIX|PMI|MPICH|MPIR|HYDRA|I_MPI|MV2|UCX|FI)_.*)'
 WAITED = 'the step had to wait: another step of the job, or a node that was not up, held its nodes'
 KINDS = ['on the CPU', 'waiting for a CPU', 'blocked']  # of WORK
 

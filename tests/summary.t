@@ -209,8 +209,12 @@ reviewed 'a line of the batch script twice' 'batch script: \. job/prepare.sh\|' 
 reviewed 'variables, after the files' "changes.diff: built outside git\|unset before the launches: \
 SLURM_HINT=x\|unset before the launches: SLURM_X=\|variable: LD_PRELOAD=/x.so\|variable: \
 OMPI_MCA_plm_slurm_args_x=y\|" 'echo UNKNOWN >changes.diff; set_to UNSET "SLURM_HINT SLURM_X"
-	add SLURM_HINT=x LD_PRELOAD=/x.so PRTE_MCA_plm_slurm_args=y OMPI_MCA_plm_slurm_args_x=y \
-		I_MPI_HYDRA_BOOTSTRAP=slurm I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=y'
+	add SLURM_HINT=x LD_PRELOAD=/x.so PRTE_MCA_plm_slurm_args=y OMPI_MCA_plm_slurm_args_x=y'
+reviewed "other MPI libraries, without Slurm's own variables" 'variable: HYDRA_DEBUG=1\|variable: \
+MV2_SHOW_ENV_INFO=2\|variable: PMI_MMAP_SYNC_WAIT_TIME=3\|' \
+	'add HYDRA_BOOTSTRAP=slurm HYDRA_DEBUG=1 HYDRA_LAUNCHER_EXTRA_ARGS=--external-launcher \
+		I_MPI_HYDRA_BOOTSTRAP=slurm MV2_SHOW_ENV_INFO=2 PMI_MMAP_SYNC_WAIT_TIME=3 \
+		I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=--external-launcher'
 reviewed 'at most five of each kind' "setting: SRUN[^|]*\|(variable: UCX_[0-9]+=x\|){5}\.\.\. and \
 20 more\|" 'set_to SRUN_OPTIONS -v
 	for i in $(seq 25); do add UCX_$i=x; done'
