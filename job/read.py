@@ -143,8 +143,10 @@ def rows(name, file_lines, header):
 
     columns = header.split(',')
     whole = re.compile(','.join(map(pattern, columns)) + '\n')
-    for line in file_lines:
+    for count, line in enumerate(file_lines):
         match = whole.match(line)
+        if match and count == 0:
+            yield {}  # the header is missing
         if match:
             yield dict(zip(columns, match.groups()))
         elif not (line.startswith(columns[0] + ',') and line.endswith('\n')):

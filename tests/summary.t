@@ -241,6 +241,10 @@ contradicts 'a truncated row' \
 	'head -c -5 results.csv >x; mv x results.csv'
 contradicts 'a truncated ranks file' "launch 1 on 4 nodes: 7 ranks before a damaged line in its \
 ranks file, 8 ranks according to the settings" 'head -c -5 ranks-4-1.csv >x; mv x ranks-4-1.csv'
+contradicts 'the header of results.csv is lost' 'results.csv: a row is damaged\|\|' \
+	'sed -i 1d results.csv'
+contradicts 'the header of a ranks file is lost' "launch 1 on 4 nodes: 0 ranks before a damaged \
+line in its ranks file, 8 ranks according to the settings" 'sed -i 1d ranks-4-1.csv'
 contradicts 'a rank that is lost' "launch 1 on 4 nodes: 1 ranks before a damaged line in its \
 ranks file, 8 ranks according to the settings" 'sed -i 3d ranks-4-1.csv'
 contradicts 'two ranks files in one' \
@@ -270,8 +274,11 @@ contradicts 'a program of another size' "launch 2 on 4 nodes: the executable has
 in its row, 104913536 in build.txt" 'cell 6 31 104913537'
 contradicts 'another program' 'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in' \
 	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
-contradicts 'a lost build.txt' 'ziaprobe: SHA-256 [0-9a-f]{64} after the last launch, missing in' \
+contradicts 'a lost build.txt' 'build.txt is missing or empty\|\|ms ' \
 	'rm build.txt'
+contradicts 'a lost line of build.txt' \
+	'ziaprobe: SHA-256 [0-9a-f]{64} after the last launch, missing in' \
+	'sed -i "/  ziaprobe$/d" build.txt'
 contradicts 'the same start twice' \
 	'launch 2 on 4 nodes: it started at [^|]*, and so did launch 1 on 4 ' \
 	'cp output/4-1.txt output/4-2.txt'
@@ -563,6 +570,9 @@ echo mine >mine
 ln -sf ../mine pictures/ranks.svg
 run "$summarize" --pictures pictures it
 is 'a picture replaces a link, but not the file behind it' "$(cat mine)" mine
+run "$summarize" --pictures "mine/$(printf '\303\251')" it
+like 'pictures that cannot be written' "$err/$status" \
+	"summarize: error: \[Errno [0-9]+\] [^|]*: 'mine/\?+'/2"
 says 'a picture of a damaged ranks file' 1 '0 ranks before a damaged line in its ranks file' \
 	'echo >ranks-8-1.csv' --pictures damaged
 is 'a picture of a damaged ranks file: no bars' \
