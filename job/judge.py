@@ -160,7 +160,8 @@ def judge_source(job, clone):
         done = subprocess.run(('git', '-C', clone) + words, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if done.returncode:
-            raise Unreadable('--source: ' + done.stderr.decode('ascii', 'replace').strip())
+            words = done.stderr.decode('ascii', 'replace').split()
+            raise Unreadable('--source: ' + ' '.join(words))
         return done.stdout
 
     commit = git('rev-parse', '--short', 'HEAD').decode().strip()

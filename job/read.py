@@ -326,7 +326,7 @@ class Job:
     """All the files of a job"""
 
     def __init__(self, path):
-        self.name = path
+        self.name = path.replace('\n', '?')
         self.launches, self.rows, text = {}, [], {}
         for (name, kind, nodes, run), file in job_files(path):
             if kind == 'output/':

@@ -210,8 +210,8 @@ reviewed 'variables, after the files' "changes.diff: built outside git\|unset be
 SLURM_HINT=x\|unset before the launches: SLURM_X=\|variable: LD_PRELOAD=/x.so\|variable: \
 OMPI_MCA_plm_slurm_args_x=y\|" 'echo UNKNOWN >changes.diff; set_to UNSET "SLURM_HINT SLURM_X"
 	add SLURM_HINT=x LD_PRELOAD=/x.so PRTE_MCA_plm_slurm_args=y OMPI_MCA_plm_slurm_args_x=y'
-reviewed "other MPI libraries, without Slurm's own variables" 'variable: HYDRA_DEBUG=1\|variable: \
-MV2_SHOW_ENV_INFO=2\|variable: PMI_MMAP_SYNC_WAIT_TIME=3\|' \
+reviewed "other MPI libraries, without Slurm's own variables" "variable: HYDRA_DEBUG=1\|variable: \
+MV2_SHOW_ENV_INFO=2\|variable: PMI_MMAP_SYNC_WAIT_TIME=3\|" \
 	'add HYDRA_BOOTSTRAP=slurm HYDRA_DEBUG=1 HYDRA_LAUNCHER_EXTRA_ARGS=--external-launcher \
 		I_MPI_HYDRA_BOOTSTRAP=slurm MV2_SHOW_ENV_INFO=2 PMI_MMAP_SYNC_WAIT_TIME=3 \
 		I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=--external-launcher'
@@ -469,6 +469,8 @@ packed 'an absolute path' '/it/[^|]* is not in the directory of the job' -P \
 	--transform='s|^job|/it|' job
 packed 'a path that contains ..' 'job/../environment.txt is not in [^|]*' -P \
 	--transform='s|job/env|job/../env|' job
+packed 'a name that contains newlines' 'job/\?PASS\?/environment.txt is not in [^|]*' \
+	--transform='s,job/env,job/\nPASS\n/env,' job/build.txt job/environment.txt
 packed 'two jobs' 'it/[^|]* is not in the directory of the job' job it/output
 packed 'a file twice' 'job/results.csv is a duplicate' --hard-dereference job job/results.csv
 truncate -s 1100M it/core
@@ -524,6 +526,9 @@ like 'equal programs from different sources' "$out" \
 	'.*\|job and same have the same ziaprobe, but their sources differ: probe/clocks.c\|\|.*'
 cp -r job copy
 sed -i 's/^SLURM_JOB_ID=.*/SLURM_JOB_ID=8/' copy/environment.txt
+cp -r copy "$(printf 'a\nb')"
+run "$summarize" job "$(printf 'a\nb')"
+like 'a job whose name contains a newline' "$out" '.*\|a\?b +virtual .*'
 run "$summarize" job copy nowhere
 like 'two jobs that contain the same launch, and a missing job' "$out/$err/$status" ".*\|job \
 and copy contain the same launch, which started at 2026-11-21T09:33:57.000042Z\|.*/summarize: \
