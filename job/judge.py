@@ -14,8 +14,9 @@ SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'run_zi
 SOURCE = r'(Makefile|[^/]+\.c|probe/[^/]+\.[ch])\Z'  # of the two programs
 PLACEMENT = '--hint=nomultithread --distribution=block:block'  # the default
 # Variables of users, not of Slurm's env.c
-REVIEWED = r'(?!((OMPI|PRTE)_MCA_plm_slurm_args|I_MPI_HYDRA_BOOTSTRAP(_EXEC(_EXTRA_ARGS)?)?)\Z)' \
-    r'(LD_PRELOAD|SLURM_BCAST|(OMPI|PMIX|PRTE|MPICH|MPIR|MPI|I_MPI|UCX|FI)_.*)'
+REVIEWED = r'(?!((OMPI|PRTE)_MCA_plm_slurm_args|HYDRA_LAUNCHER_EXTRA_ARGS|' \
+    r'(I_MPI_)?HYDRA_BOOTSTRAP(_EXEC(_EXTRA_ARGS)?)?)\Z)' \
+    r'(LD_PRELOAD|SLURM_BCAST|(OMPI|PRTE|PMIX|PMI|MPICH|MPIR|HYDRA|I_MPI|MV2|UCX|FI)_.*)'
 WAITED = 'the step had to wait: another step of the job, or a node that was not up, held its nodes'
 KINDS = ['on the CPU', 'waiting for a CPU', 'blocked']  # of WORK
 
@@ -66,7 +67,9 @@ def contradictions(job):
             yield '%s: results.csv has two rows for its start at %s' % (
                 starts[row['started']].name, row['started'])
         seen.add(row.get('started'))
-    for program in () if job.incomplete else ('ziatest', 'ziaprobe'):
+    if not job.build:
+        yield 'build.txt is missing or empty'
+    for program in ('ziatest', 'ziaprobe') if job.build and not job.incomplete else ():
         after, built = (sums.get('sum ' + program, 'missing') for sums in (job.settings, job.build))
         if after != built or after == 'missing':
             yield '%s: SHA-256 %s after the last launch, %s in build.txt' % (program, after, built)
@@ -87,6 +90,7 @@ def disagreements(job, launch):
     time = '%8.2f millisecs' % launch.time
     if launch.time >= 1000:
         time = '%3d:%02d min:sec' % divmod(launch.time // 1000, 60)
+    size = row['executable_bytes']
     for text, one, other in (
             ('"%s" in its output, "%s" according to its row', ', '.join(launch.printed),
              'Time test was completed in %s, %s ms, %s' % (time, row['time_ms'], of_row)),
@@ -97,8 +101,8 @@ def disagreements(job, launch):
              '%d ranks' % expected),
             ('the last rank completed at %s ms in its ranks file, %s in its row',
              ranks.completed and '%.3f' % ranks.completed, row['time_ms']),
-            ('the executable has %s bytes in its row, %s in build.txt', row['executable_bytes'],
-             job.build.get('size ziaprobe'))):
+            ('the executable has %s bytes in its row, %s in build.txt', size,
+             job.build.get('size ziaprobe') if job.build else size)):
         if one != other:
             yield '%s: %s' % (launch.name, text % (one or '-', other or '-'))
 
@@ -156,7 +160,8 @@ def judge_source(job, clone):
         done = subprocess.run(('git', '-C', clone) + words, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if done.returncode:
-            raise Unreadable('--source: ' + done.stderr.decode('ascii', 'replace').strip())
+            words = done.stderr.decode('ascii', 'replace').split()
+            raise Unreadable('--source: ' + ' '.join(words))
         return done.stdout
 
     commit = git('rev-parse', '--short', 'HEAD').decode().strip()

@@ -143,8 +143,10 @@ def rows(name, file_lines, header):
 
     columns = header.split(',')
     whole = re.compile(','.join(map(pattern, columns)) + '\n')
-    for line in file_lines:
+    for count, line in enumerate(file_lines):
         match = whole.match(line)
+        if match and count == 0:
+            yield {}  # the header is missing
         if match:
             yield dict(zip(columns, match.groups()))
         elif not (line.startswith(columns[0] + ',') and line.endswith('\n')):
@@ -324,7 +326,7 @@ class Job:
     """All the files of a job"""
 
     def __init__(self, path):
-        self.name = path
+        self.name = path.replace('\n', '?')
         self.launches, self.rows, text = {}, [], {}
         for (name, kind, nodes, run), file in job_files(path):
             if kind == 'output/':

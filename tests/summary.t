@@ -209,8 +209,12 @@ reviewed 'a line of the batch script twice' 'batch script: \. job/prepare.sh\|' 
 reviewed 'variables, after the files' "changes.diff: built outside git\|unset before the launches: \
 SLURM_HINT=x\|unset before the launches: SLURM_X=\|variable: LD_PRELOAD=/x.so\|variable: \
 OMPI_MCA_plm_slurm_args_x=y\|" 'echo UNKNOWN >changes.diff; set_to UNSET "SLURM_HINT SLURM_X"
-	add SLURM_HINT=x LD_PRELOAD=/x.so PRTE_MCA_plm_slurm_args=y OMPI_MCA_plm_slurm_args_x=y \
-		I_MPI_HYDRA_BOOTSTRAP=slurm I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=y'
+	add SLURM_HINT=x LD_PRELOAD=/x.so PRTE_MCA_plm_slurm_args=y OMPI_MCA_plm_slurm_args_x=y'
+reviewed "other MPI libraries, without Slurm's own variables" "variable: HYDRA_DEBUG=1\|variable: \
+MV2_SHOW_ENV_INFO=2\|variable: PMI_MMAP_SYNC_WAIT_TIME=3\|" \
+	'add HYDRA_BOOTSTRAP=slurm HYDRA_DEBUG=1 HYDRA_LAUNCHER_EXTRA_ARGS=--external-launcher \
+		I_MPI_HYDRA_BOOTSTRAP=slurm MV2_SHOW_ENV_INFO=2 PMI_MMAP_SYNC_WAIT_TIME=3 \
+		I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=--external-launcher'
 reviewed 'at most five of each kind' "setting: SRUN[^|]*\|(variable: UCX_[0-9]+=x\|){5}\.\.\. and \
 20 more\|" 'set_to SRUN_OPTIONS -v
 	for i in $(seq 25); do add UCX_$i=x; done'
@@ -237,6 +241,10 @@ contradicts 'a truncated row' \
 	'head -c -5 results.csv >x; mv x results.csv'
 contradicts 'a truncated ranks file' "launch 1 on 4 nodes: 7 ranks before a damaged line in its \
 ranks file, 8 ranks according to the settings" 'head -c -5 ranks-4-1.csv >x; mv x ranks-4-1.csv'
+contradicts 'the header of results.csv is lost' 'results.csv: a row is damaged\|\|' \
+	'sed -i 1d results.csv'
+contradicts 'the header of a ranks file is lost' "launch 1 on 4 nodes: 0 ranks before a damaged \
+line in its ranks file, 8 ranks according to the settings" 'sed -i 1d ranks-4-1.csv'
 contradicts 'a rank that is lost' "launch 1 on 4 nodes: 1 ranks before a damaged line in its \
 ranks file, 8 ranks according to the settings" 'sed -i 3d ranks-4-1.csv'
 contradicts 'two ranks files in one' \
@@ -266,8 +274,11 @@ contradicts 'a program of another size' "launch 2 on 4 nodes: the executable has
 in its row, 104913536 in build.txt" 'cell 6 31 104913537'
 contradicts 'another program' 'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in' \
 	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
-contradicts 'a lost build.txt' 'ziaprobe: SHA-256 [0-9a-f]{64} after the last launch, missing in' \
+contradicts 'a lost build.txt' 'build.txt is missing or empty\|\|ms ' \
 	'rm build.txt'
+contradicts 'a lost line of build.txt' \
+	'ziaprobe: SHA-256 [0-9a-f]{64} after the last launch, missing in' \
+	'sed -i "/  ziaprobe$/d" build.txt'
 contradicts 'the same start twice' \
 	'launch 2 on 4 nodes: it started at [^|]*, and so did launch 1 on 4 ' \
 	'cp output/4-1.txt output/4-2.txt'
@@ -458,6 +469,8 @@ packed 'an absolute path' '/it/[^|]* is not in the directory of the job' -P \
 	--transform='s|^job|/it|' job
 packed 'a path that contains ..' 'job/../environment.txt is not in [^|]*' -P \
 	--transform='s|job/env|job/../env|' job
+packed 'a name that contains newlines' 'job/\?PASS\?/environment.txt is not in [^|]*' \
+	--transform='s,job/env,job/\nPASS\n/env,' job/build.txt job/environment.txt
 packed 'two jobs' 'it/[^|]* is not in the directory of the job' job it/output
 packed 'a file twice' 'job/results.csv is a duplicate' --hard-dereference job job/results.csv
 truncate -s 1100M it/core
@@ -513,6 +526,9 @@ like 'equal programs from different sources' "$out" \
 	'.*\|job and same have the same ziaprobe, but their sources differ: probe/clocks.c\|\|.*'
 cp -r job copy
 sed -i 's/^SLURM_JOB_ID=.*/SLURM_JOB_ID=8/' copy/environment.txt
+cp -r copy "$(printf 'a\nb')"
+run "$summarize" job "$(printf 'a\nb')"
+like 'a job whose name contains a newline' "$out" '.*\|a\?b +virtual .*'
 run "$summarize" job copy nowhere
 like 'two jobs that contain the same launch, and a missing job' "$out/$err/$status" ".*\|job \
 and copy contain the same launch, which started at 2026-11-21T09:33:57.000042Z\|.*/summarize: \
@@ -559,6 +575,9 @@ echo mine >mine
 ln -sf ../mine pictures/ranks.svg
 run "$summarize" --pictures pictures it
 is 'a picture replaces a link, but not the file behind it' "$(cat mine)" mine
+run "$summarize" --pictures "mine/$(printf '\303\251')" it
+like 'pictures that cannot be written' "$err/$status" \
+	"summarize: error: \[Errno [0-9]+\] [^|]*: 'mine/\?+'/2"
 says 'a picture of a damaged ranks file' 1 '0 ranks before a damaged line in its ranks file' \
 	'echo >ranks-8-1.csv' --pictures damaged
 is 'a picture of a damaged ranks file: no bars' \
