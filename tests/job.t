@@ -198,7 +198,9 @@ stops_here 'a pattern' "CORES_PER_RANK='\*' is not valid; $use" CORES_PER_RANK='
 SYSTEM_NODES=2a stops_here 'a bad value in the environment' "SYSTEM_NODES='2a' is not valid; $use"
 stops_here 'an unknown name' "unknown argument 'CHECK=1'; use --check, or .* CORES_PER_RANK .*" \
 	CHECK=1
+stops_here 'a name without a value' "unknown argument 'SRUN_OPTIONS'; .*" SRUN_OPTIONS
 stops_here 'a bad number of nodes' "--check=0 is not valid; $use" --check=0
+stops_here 'two numbers of nodes' "--check=2\|3 is not valid; $use" "$(printf -- '--check=2\n3')"
 stops_here 'an unknown option' "unknown argument '--chek'; .*" NICS=1 --chek
 export SLURM_JOB_ID=77
 mkdir here/ziatest-unknown-77
