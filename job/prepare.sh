@@ -122,7 +122,7 @@ if [ -z "$check" ]; then
 	step_nodes=$(first_nodes 1)
 	end_step	# of the inventory
 	if [ -n "$stopped" ]; then
-		die "after the inventory, $stopped"
+		die "after the inventory, $stopped; submit the job again"
 	fi
 fi
 CORES_PER_RANK=${CORES_PER_RANK:-$((cores < PPN ? 1 : cores / PPN))}

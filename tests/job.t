@@ -267,6 +267,11 @@ stops short "$salloc --nodes=1 --time=1 $PWD/later" \
 	"only [0-9]* s of the job's time are left, too little for a launch; use a longer --time" \
 	NICS=1
 stops refused "$salloc --nodes=1 env $calls" 'srun failed during the inventory; try [^|]*' NICS=1
+job no-steps "PATH=$PWD/squeue:$PATH REAL=false $salloc --nodes=1 \
+	sh -c 'touch answering; \"\$@\"' sh" NICS=1
+like 'squeue does not list the steps: an error, and nothing is left' \
+	"$log/$(ls -d no-steps/ziatest-* 2>/dev/null)/$status" "run_ziatest.sh: error: after the \
+inventory, squeue is not responding, so a step may still be running; submit the job again//1"
 job hetjob "$salloc --nodes=1 : --nodes=1" NICS=1
 like 'a heterogeneous job: an error, and nothing is left' "$log/$left $status" \
 	'run_ziatest.sh: error: this is a heterogeneous job; .*/ 1'
