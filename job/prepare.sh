@@ -15,11 +15,11 @@ set_one() {	# NAME=VALUE: sets NAME, with a single blank for each run of white s
 	value=$(printf '%s\n' "${1#*=}" | tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//')
 	use='a whole number'
 	name=${1%%=*}
-	case $name in
-	RUNS|TIMEOUT) allowed=$number ;;
-	NICS|PPN|CORES_PER_RANK|SYSTEM_NODES) allowed="($number)?" ;;
-	SWEEP) allowed="($number( $number)*)?" use='whole numbers' ;;
-	PLACEMENT|SRUN_OPTIONS) allowed='.*' ;;
+	case $1 in
+	RUNS=*|TIMEOUT=*) allowed=$number ;;
+	NICS=*|PPN=*|CORES_PER_RANK=*|SYSTEM_NODES=*) allowed="($number)?" ;;
+	SWEEP=*) allowed="($number( $number)*)?" use='whole numbers' ;;
+	PLACEMENT=*|SRUN_OPTIONS=*) allowed='.*' ;;
 	*) die "unknown argument '$1'; use --check, or NAME=VALUE with one of $settings" ;;
 	esac
 	if ! printf '%s\n' "$value" | grep -qxE "$allowed"; then
@@ -46,9 +46,10 @@ for argument; do
 		other_job=yes
 		job_nodes=${argument#*=}
 		job_cpus=${job_cpus%%,*}	# its nodes are like the first of this job
-		if ! printf '%s\n' "$job_nodes" | grep -qxE "$number"; then
-			die "$argument is not valid; use a whole number from 1 to 999999"
-		fi ;;
+		case $job_nodes in
+		''|0*|*[!0-9]*|???????*)
+			die "$argument is not valid; use a whole number from 1 to 999999" ;;
+		esac ;;
 	*)
 		set_one "$argument" ;;
 	esac
@@ -121,7 +122,7 @@ if [ -z "$check" ]; then
 	step_nodes=$(first_nodes 1)
 	end_step	# of the inventory
 	if [ -n "$stopped" ]; then
-		die "after the inventory, $stopped"
+		die "after the inventory, $stopped; submit the job again"
 	fi
 fi
 CORES_PER_RANK=${CORES_PER_RANK:-$((cores < PPN ? 1 : cores / PPN))}

@@ -198,7 +198,9 @@ stops_here 'a pattern' "CORES_PER_RANK='\*' is not valid; $use" CORES_PER_RANK='
 SYSTEM_NODES=2a stops_here 'a bad value in the environment' "SYSTEM_NODES='2a' is not valid; $use"
 stops_here 'an unknown name' "unknown argument 'CHECK=1'; use --check, or .* CORES_PER_RANK .*" \
 	CHECK=1
+stops_here 'a name without a value' "unknown argument 'SRUN_OPTIONS'; .*" SRUN_OPTIONS
 stops_here 'a bad number of nodes' "--check=0 is not valid; $use" --check=0
+stops_here 'two numbers of nodes' "--check=2\|3 is not valid; $use" "$(printf -- '--check=2\n3')"
 stops_here 'an unknown option' "unknown argument '--chek'; .*" NICS=1 --chek
 export SLURM_JOB_ID=77
 mkdir here/ziatest-unknown-77
@@ -265,6 +267,11 @@ stops short "$salloc --nodes=1 --time=1 $PWD/later" \
 	"only [0-9]* s of the job's time are left, too little for a launch; use a longer --time" \
 	NICS=1
 stops refused "$salloc --nodes=1 env $calls" 'srun failed during the inventory; try [^|]*' NICS=1
+job no-steps "PATH=$PWD/squeue:$PATH REAL=false $salloc --nodes=1 \
+	sh -c 'touch answering; \"\$@\"' sh" NICS=1
+like 'squeue does not list the steps: an error, and nothing is left' \
+	"$log/$(ls -d no-steps/ziatest-* 2>/dev/null)/$status" "run_ziatest.sh: error: after the \
+inventory, squeue is not responding, so a step may still be running; submit the job again//1"
 job hetjob "$salloc --nodes=1 : --nodes=1" NICS=1
 like 'a heterogeneous job: an error, and nothing is left' "$log/$left $status" \
 	'run_ziatest.sh: error: this is a heterogeneous job; .*/ 1'
