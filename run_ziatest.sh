@@ -71,13 +71,13 @@ first_nodes() {	# SIZE
 }
 
 launcher() {	# SIZE: srun and its options
-	srun="srun $overlap$PLACEMENT ${SRUN_OPTIONS:+$SRUN_OPTIONS }--job-name=$step_name"
-	srun="$srun --nodes=$1 --ntasks=$(($1 * PPN))"
+	srun="srun ${dead_steps:+--overlap }$PLACEMENT ${SRUN_OPTIONS:+$SRUN_OPTIONS }"
+	srun="$srun--job-name=$step_name --nodes=$1 --ntasks=$(($1 * PPN))"
 	if [ "$1" -lt "$job_nodes" ]; then
 		names=$(first_nodes "$1" | paste -s -d , -)
 		srun="$srun --nodelist='$(ask scontrol show hostlist "$names" || echo "$names")'"
 	fi
-	printf '%s\n' "$srun --cpus-per-task=$CORES_PER_RANK --ntasks-per-node "
+	printf '%s\n' "$srun --cpus-per-task=$CORES_PER_RANK --ntasks-per-node"
 }
 
 # Launches on SIZE nodes for the time in $limit. Leaves the exit status in $status.
@@ -121,8 +121,7 @@ if [ ! -f job/prepare.sh ]; then
 fi
 job_end=
 stopped=	# why there are no further launches
-overlap=	# the option that lets a launch begin in spite of a dead step
-dead_steps=
+dead_steps=	# which further launches must overlap
 . job/slurm.sh
 . job/prepare.sh
 if ! { mkdir "$result" "$result/output" &&
@@ -180,5 +179,9 @@ if ! { tar --exclude=INCOMPLETE -czf "$archive.part" "$result" &&
 	disk_full "$archive"
 fi
 rm "$result/INCOMPLETE"
-echo "Hand in $PWD/$archive"
+if [ "$failed" -eq 0 ]; then
+	echo "Hand in $PWD/$archive"
+else
+	echo "This job has failed; correct the cause and submit it again. See $PWD/$archive"
+fi
 exit "$failed"

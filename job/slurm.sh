@@ -135,7 +135,6 @@ end_step() {
 # step until the job ends, and then keeps the step's CPUs from other steps, unless they overlap.
 give_up_step() {
 	dead_steps="$dead_steps $steps"
-	overlap='--overlap '
 	echo "step $steps is still listed, but has lost $lost; further launches have --overlap"
 }
 

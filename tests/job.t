@@ -134,9 +134,13 @@ fi
 END
 cat >answers/sinfo <<'END'
 #!/bin/sh
-# n8 is in two partitions
+# Does not answer the first question; n8 is in two partitions
+if mkdir asked-sinfo 2>/dev/null; then
+	exit 1
+fi
 case $* in
 *--nodes=*) printf '%s\n' 'n7 mixed' 'n8 mixed*' 'n8 mixed*' ;;
+*) PATH=${PATH#*:} exec sinfo "$@" ;;
 esac
 END
 chmod +x answers/*
@@ -288,7 +292,7 @@ like 'a check: settings, launches, times' "$log" "RUNS=4\|SWEEP=2 1\|NICS=1\|PPN
 CORES_PER_RANK=16\|TIMEOUT=90\|SYSTEM_NODES=8\|PLACEMENT=--distribution=block --exact\|\
 SRUN_OPTIONS=\|\|4 launches: ./ziatest -v -t 90 --csv ... --ranks ... 1 \"srun \
 --distribution=block --exact --job-name=ziatest-[0-9-]* --nodes=2 --ntasks=2 --cpus-per-task=16 \
---ntasks-per-node \"\|4 launches: .* --nodes=1 --ntasks=1 --nodelist='n[0-9]' .*\|\
+--ntasks-per-node\"\|4 launches: .* --nodes=1 --ntasks=1 --nodelist='n[0-9]' .*\|\
 8 launches and the archive take up to 1940 s; time left: [0-9]+ s"
 is 'a check: nothing is left' "$(cd check && ls -d ziatest-* 2>/dev/null) $status" ' 0'
 job block "RUNS=9 TIMEOUT=77 PPN=8 ALLOWED=yes $calls $salloc --nodes=1 --time=10 \
@@ -595,6 +599,8 @@ like 'every node reports the timeout: none is named' "$log" ".*\|$line\|Ziatest:
 # The jobs in the background
 wait
 look stuck
+like 'sinfo answers only the second time: the nodes are counted' \
+	"$(grep -h ^NODES_FOUND= stuck/ziatest-*/environment.txt)" NODES_FOUND=8
 like 'a step does not end: no more launches' "$ends" \
 	"2-1 status [1-9][0-9]*\|\
 2-2 not launched: step [0-9.]* has not ended; down or not responding: n8"

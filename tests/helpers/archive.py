@@ -113,7 +113,7 @@ def launch(nodes, run, start):
     if time >= 1000:
         printed = '%3d:%02d min:sec' % divmod(time // 1000, 60)
     write('output/%d-%d.txt' % (nodes, run),
-          'srun --job-name=ziatest-7-99 --nodes=%d --ntasks=%d --ntasks-per-node  %d ./ziaprobe '
+          'srun --job-name=ziatest-7-99 --nodes=%d --ntasks=%d --ntasks-per-node %d ./ziaprobe '
           '%d 42 %d -v -t 60 --csv x/results.csv --ranks x/ranks-%d-%d.csv' % (
               nodes, nodes * ppn, ppn, start, ppn, nodes, run),
           'Time test was completed in ' + printed, 'Slowest rank: %d' % slowest, '',
