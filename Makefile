@@ -117,6 +117,7 @@ long = $(addprefix tests/,job.t path.t faults.t probe.t)
 TESTS ?= $(long) $(filter-out $(long),$(wildcard tests/*.t))
 check: all
 	@tests/versions
+	@builds=$$(mktemp -d) && trap 'rm -rf "$$builds"' EXIT && export BUILDS="$$builds" && \
 	MPICC=$(call quote,$(MPICC)) prove -j 4 --failures --comments $(TESTS)
 
 soak: all
