@@ -112,6 +112,10 @@ changes.diff: ziatest ziaprobe
 run: all
 	@tests/run
 
+# The README's example: the same, with a node that is slow on purpose.
+slow: all
+	@MPICC=$(call quote,$(MPICC)) tests/slow
+
 # The longest tests start first.
 long = $(addprefix tests/,job.t path.t faults.t probe.t)
 TESTS ?= $(long) $(filter-out $(long),$(wildcard tests/*.t))
@@ -141,4 +145,4 @@ clean:
 		.ziaprobe.build tests/bench/results.csv
 
 .DELETE_ON_ERROR:
-.PHONY: all run check soak bench install clean FORCE
+.PHONY: all run slow check soak bench install clean FORCE

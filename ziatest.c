@@ -58,7 +58,7 @@ static const char help[] =
 	"\n"
 	"Examples:\n"
 	"  ziatest 4\n"
-	"  ziatest 4 \"srun --ntasks 1024 --ntasks-per-node \"\n"
+	"  ziatest 4 \"srun --ntasks 1024 --ntasks-per-node\"\n"
 	"  ziatest 4 \"mpirun --map-by ppr:{}:node\"\n"
 	"\n"
 	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest.\n"
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 			printf("%s%s", usage, help);
 			return 0;
 		case 'V':
-			puts("ziatest 1.0");
+			puts("ziatest 1.1");
 			return 0;
 		default:
 			fail(2, "unknown option or missing value: '%s'", argv[at]);

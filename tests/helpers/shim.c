@@ -9,10 +9,10 @@
  * PMIx_Fence_nb (Entered), the first nap after the first fence began (Nap), the end of that fence
  * (Leave) or of the next one (Leave2), or PMIx_Get after a fence (Later).
  *
- * Three COMMANDs are not run by a shell, but by the thread that reached CALL. "spin SECONDS"
- * computes until it has used that much CPU time, at the highest priority that it is allowed. "crowd
- * SECONDS" mostly waits for a CPU, which it shares with child processes that compute. "load FILE"
- * loads a library, whose constructor is the fault.
+ * Four COMMANDs are not run by a shell, but by the thread that reached CALL. "nap SECONDS" sleeps.
+ * "spin SECONDS" computes until it has used that much CPU time, at the highest priority that it is
+ * allowed. "crowd SECONDS" mostly waits for a CPU, which it shares with child processes that
+ * compute. "load FILE" loads a library, whose constructor is the fault.
  *
  * If $WORK is set, every rank works for that many seconds after it has entered the first
  * non-blocking fence, like Open MPI 6. It does so by usleep, as other libraries do.
@@ -112,7 +112,9 @@ static void carry_out(const char *command)
 	char file[4096];
 	double seconds;
 
-	if (sscanf(command, "spin %lf", &seconds) == 1)
+	if (sscanf(command, "nap %lf", &seconds) == 1)
+		usleep((useconds_t)(seconds * 1e6));
+	else if (sscanf(command, "spin %lf", &seconds) == 1)
 		spin(seconds);
 	else if (sscanf(command, "crowd %lf", &seconds) == 1)
 		crowd(seconds);
