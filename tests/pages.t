@@ -23,7 +23,8 @@ without() {
 }
 
 # Options
-./ziatest --help | sed -n 's/^  \(-[^ ].*\)/\1/p' | grep -oE '^(-[a-z], )?-[-a-zA-Z]+' >"$tmp/options"
+./ziatest --help | sed -n 's/^  \(-[^ ].*\)/\1/p' | grep -oE '^(-[a-z], )?-[-a-zA-Z]+' \
+	>"$tmp/options"
 while IFS=' ,' read -r option long; do
 	case $option in
 	-h|-V|--help|--version) continue ;;	# they explain themselves
@@ -32,8 +33,8 @@ while IFS=' ,' read -r option long; do
 done <"$tmp/options"
 # shellcheck disable=SC2046,SC2086 # words
 is "every option of ziatest on the pages exists" "$(cat $pages |
-	grep -oE '(^|[ /`(])ziatest( +-[-a-z]+( +[^-0-9"'\''`][^ `]*)?)+' | grep -oE -e ' --?[a-z]+' |
-	tr -d ' ' | sort -u | without $(tr -d , <"$tmp/options"))" ''
+	grep -oE '(^|[ /`(])ziatest( +-[-a-z]+( +[^-0-9"'\''`][^ `]*)?)+' |
+	grep -oE -e ' --?[a-z]+' | tr -d ' ' | sort -u | without $(tr -d , <"$tmp/options"))" ''
 
 # Columns
 run ./ziaprobe "$(date +%s)" 0 1 --csv "$tmp/csv" --ranks "$tmp/ranks"
@@ -80,7 +81,7 @@ for page in $pages; do
 				grep -qxFe "${link#*#}" "$tmp/anchors" ;;
 		esac
 	done
-	for file in $(grep -oE '(^|[ `(])(job|tests|probe|example-output)/[A-Za-z0-9_./-]*[A-Za-z]' \
+	for file in $(grep -oE '(^|[ `(])(job|tests|probe|example-output)/[[:alnum:]_./-]*[a-z]' \
 		"$page" | tr -d ' `(' | sort -u); do
 		case $file in
 		tests/late.t|tests/bench/results.csv) ;;	# the reader makes them
