@@ -191,9 +191,19 @@ run_cases() {
 			echo $? >status
 			timeout 80 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' ||
 				cat left >>status
+			if [ -e alone ]; then
+				exit
+			fi
+			cd /
+			# What the case has left running, such as a fault, would keep a node busy.
+			for process in /proc/[0-9]*; do
+				if [ "$process/cwd" -ef "$case" ]; then
+					kill -KILL "${process#/proc/}"
+				fi
+			done
 			tries=0
-			until [ -e alone ] || all_idle || [ $((tries += 1)) -gt 600 ]; do
-				sleep 0.1
+			until all_idle || [ $((tries += 1)) -gt 150 ]; do
+				sleep 0.2
 			done
 		done
 	END
