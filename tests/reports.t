@@ -212,7 +212,8 @@ for mpi in openmpi mpich; do
 		"$error 'ranks' $other --ranks; choose a new file"
 
 	# Errors, instead of a result
-	expect cyclic "$fails" "$leaks ../ziatest -v $files 'srun --distribution=cyclic ${srun#srun}'" \
+	expect cyclic "$fails" \
+		"$leaks ../ziatest -v $files 'srun --distribution=cyclic ${srun#srun}'" \
 		"$error wrong placement: ranks 0 and 1 must .*"
 	expect early "$fails" "$srun 2 ../ziaprobe \$(date -d 'now + 1 hour' +'%s %6N') -v $files" \
 		"$error rank 0 on n1 .* already existed at least .*"
