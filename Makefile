@@ -117,10 +117,11 @@ slow: all
 	@MPICC=$(call quote,$(MPICC)) tests/slow
 
 # The longest tests start first.
-long = $(addprefix tests/,job.t path.t faults.t probe.t)
+long = $(addprefix tests/,job.t path.t faults.t build.t probe.t trace.t clocks.t jump.t)
 TESTS ?= $(long) $(filter-out $(long),$(wildcard tests/*.t))
 check: all
 	@tests/versions
+	@builds=$$(mktemp -d) && trap 'rm -rf "$$builds"' EXIT && export BUILDS="$$builds" && \
 	MPICC=$(call quote,$(MPICC)) prove -j 4 --failures --comments $(TESTS)
 
 soak: all

@@ -71,7 +71,7 @@ END
 
 	# The link of a node goes down. Whether the others leave MPI_Init without n2 depends on the
 	# MPI library, which may also find no route and end the job before the timeout.
-	expect link "$fails" \
+	expect_alone link "$fails" \
 		'export UCX_TLS=tcp,self SHIM="n2 Init ip link set eth0 down"
 		../ziatest -t 12 2 "$srun"
 		status=$?
@@ -219,12 +219,12 @@ END
 		timeout 3 tail --pid=\$! -f /dev/null
 		pkill -USR2 -x ziaprobe
 		wait \$!"
-	expect srun-killed 137 'SHIM="0 Recv pkill -KILL -x srun" ../ziatest -t 60 2 "$srun"'
+	expect_alone srun-killed 137 'SHIM="0 Recv pkill -KILL -x srun" ../ziatest -t 60 2 "$srun"'
 	expect srun-ended "$fails" \
 		'SHIM="0 Recv kill -STOP \$PPID; pkill -TERM -x srun" ../ziatest 2 "$srun"'
-	expect slurmd "$fails" \
+	expect_alone slurmd "$fails" \
 		'../ziatest -t 60 2 "kill -KILL \$(cat /run/cluster/slurmd-n1.pid); $srun"'
-	expect missing "$fails" \
+	expect_alone missing "$fails" \
 		'ssh n2 mount -t tmpfs tmpfs "$dir/real"; ../ziatest -t 60 2 "$srun"'
 	# The result cannot be printed, so there is no row either.
 	expect full "$fails" '$srun 2 sh -c \

@@ -4,7 +4,7 @@
 # SEED=... repeats a run.
 . "$(dirname "$0")/lib.sh"
 needs_cluster
-nodes=4
+nodes=3
 error='ziaprobe: error:'
 
 # jumped NAME WHERE MOMENT SECONDS HOST RANK [COMMAND]: a case with JUMP="WHERE MOMENT SECONDS" (see
@@ -82,7 +82,7 @@ add_cases() {
 	jumped rank $((rank + 1)) "$moment" "$amount" "$node" $((rank + 1))
 	draw_moment
 	amount
-	jumped two 'n[24]' "$moment" "$amount" n2 2
+	jumped two 'n[23]' "$moment" "$amount" n2 2
 	draw_moment
 	amount
 	jumped all '*' "$moment" "$amount" n1 0
@@ -128,12 +128,12 @@ add_cases() {
 
 	# If there are several errors, only the first is printed, in this order: placement, jump,
 	# starts, main, time.
-	own="srun $four 2 sh -c '[ \$SLURM_PROCID = 0 ] || sleep .1
+	own="srun $size 2 sh -c '[ \$SLURM_PROCID = 0 ] || sleep .1
 		exec ../ziaprobe \$(date -d \"\$AGO\" +\"%s %6N\") 2 $options'"
 	draw_moment
 	draw_node
 	refused placement-jump "$error wrong placement: ranks 0 and 1 must be .*" \
-		"JUMP='$node $moment 5' ../ziatest $options 2 'srun --distribution=cyclic $four'"
+		"JUMP='$node $moment 5' ../ziatest $options 2 'srun --distribution=cyclic $size'"
 	draw_moment
 	draw_node
 	jumped jump-starts "$node" "$moment" 5 "$node" "$rank" "export AGO=now; $own"
@@ -141,7 +141,7 @@ add_cases() {
 	draw_node
 	jumped jump-main "$node" "$moment" -5 "$node" "$rank" "export AGO='100 seconds'; $probe"
 	jumped jump-time '*' Exchange -100 n1 0
-	refused starts-main "$error ranks 0 and [1-7] got different start times .*" \
+	refused starts-main "$error ranks 0 and [1-5] got different start times .*" \
 		"export JUMP='none Init 0' AGO='100 seconds'; $own"
 	refused main-time "$error rank 0 on n1 \(or its slurmstepd\) already existed .*" \
 		"export JUMP='none Init 0' AGO='100 seconds'; $probe"
@@ -162,22 +162,26 @@ exec "$dir/real/ziaprobe" "$@"
 END
 	chmod +x "$dir/ziaprobe"
 	options='-v --csv csv --ranks ranks'
-	four='--nodes 4 --ntasks 8 --ntasks-per-node'
-	srun="../ziatest $options 2 'srun $four'"
-	probe="srun $four 2 ../ziaprobe \$(date -d \"\$AGO\" +'%s %6N') 2 $options"
+	size='--nodes 3 --ntasks 6 --ntasks-per-node'
+	srun="../ziatest $options 2 'srun $size'"
+	probe="srun $size 2 ../ziaprobe \$(date -d \"\$AGO\" +'%s %6N') 2 $options"
 	jumps='' refused=''
 	moments='Init Exchange Gather Ibarrier'
 	if [ $mpi = openmpi ]; then
 		moments="Pmix $moments"
 	fi
 
-	# At every moment from main until the clocks have been compared
+	# At every moment from main until the clocks have been compared, forward and back by turns
+	draw_number 2
+	turn=$drawn
 	for moment in $moments; do
-		for sign in '' -; do
-			draw_node
-			amount
-			jumped "$moment$sign" "$node" "$moment" "$sign$amount" "$node" "$rank"
-		done
+		turn=$((turn + 1)) sign=
+		if [ $((turn % 2)) -eq 0 ]; then
+			sign=-
+		fi
+		draw_node
+		amount
+		jumped "$moment$sign" "$node" "$moment" "$sign$amount" "$node" "$rank"
 	done
 	# The rest does not depend on the MPI library.
 	if [ $mpi = openmpi ]; then

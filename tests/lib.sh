@@ -10,7 +10,9 @@
 # with STATUS, the two programs must print the LINEs and no others, and no ziaprobe may be left
 # running 80 s later: if the launcher dies, the timeout of a ziaprobe, -t 60, must end it. STATUS
 # and the LINEs are extended regular expressions, in which .* does not match a newline. A LINE that
-# begins with '?' is optional; a LINE that begins with '*' may occur any number of times.
+# begins with '?' is optional; a LINE that begins with '*' may occur any number of times. A case may
+# run on a cluster on which others have run before, so one that damages its cluster is added by
+# expect_alone, with the same arguments.
 
 set -u
 unset MAKEFLAGS MFLAGS MAKELEVEL	# inherited from the make that runs the tests
@@ -18,28 +20,49 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top" || exit 1
 tmp=$(mktemp -d) || exit 1
 chmod 755 "$tmp"
-trap 'rm -rf "$tmp"' EXIT
+trap end EXIT
 trap 'exit 1' HUP INT TERM
-count=0
+count=0 not_ok=0
 
-# ok NAME COMMAND...: passes if COMMAND succeeds
+# At the end: unless all is well, prints the seed with which the same can be repeated.
+end() {
+	if [ -n "${seed-}" ] && [ "${finished-}${not_ok}" != yes0 ]; then
+		diag "to repeat this: SEED=$seed"
+	fi
+	rm -rf "$tmp"
+}
+
+pass() {	# NAME
+	count=$((count + 1))
+	echo "ok $count - $1"
+}
+
+fail() {	# NAME LINE...
+	count=$((count + 1))
+	not_ok=$((not_ok + 1))
+	echo "not ok $count - $1"
+	shift
+	diag "$@"
+	return 1
+}
+
+# ok NAME COMMAND...: passes if COMMAND succeeds. It runs in a subshell.
 ok() {
 	title=$1
 	shift
-	count=$((count + 1))
-	if "$@"; then
-		echo "ok $count - $title"
+	if printed=$("$@" 2>&1); then
+		pass "$title"
 	else
-		echo "not ok $count - $title"
-		return 1
+		fail "$title" " failed: $*" "printed: $printed"
 	fi
 }
 
 # is NAME GOT EXPECTED: passes if the two are the same
 is() {
-	if ! ok "$1" [ "$2" = "$3" ]; then
-		diag "     got: $2" "expected: $3"
-		return 1
+	if [ "$2" = "$3" ]; then
+		pass "$1"
+	else
+		fail "$1" "     got: $2" "expected: $3"
 	fi
 }
 
@@ -47,9 +70,10 @@ is() {
 # the extended regular expression PATTERN
 like() {
 	text=$(printf '%s\n' "$2" | paste -s -d '|' -)
-	if ! ok "$1" matches "$text" "^($3)\$"; then
-		diag " got: $text" "like: $3"
-		return 1
+	if matches "$text" "^($3)\$"; then
+		pass "$1"
+	else
+		fail "$1" " got: $text" "like: $3"
 	fi
 }
 
@@ -63,12 +87,10 @@ diag() {
 
 # skip NAME REASON: skips one test; in CI, this is a failure
 skip() {
-	count=$((count + 1))
 	if [ -n "${CI-}" ]; then
-		echo "not ok $count - $1"
-		diag "skipped, which CI does not allow: $2"
+		fail "$1" "skipped, which CI does not allow: $2"
 	else
-		echo "ok $count - $1 # SKIP $2"
+		pass "$1 # SKIP $2"
 	fi
 }
 
@@ -104,12 +126,11 @@ poll() {
 }
 
 # draw_number COUNT: leaves in $drawn a random number from 1 to COUNT. The same SEED gives the same
-# numbers; the one in use is printed.
+# numbers; the one in use is printed if anything fails.
 # shellcheck disable=SC2034 # for the tests
 draw_number() {
 	if [ -z "${seed-}" ]; then
 		seed=${SEED:-$(date +%s)} draws=0
-		diag "SEED=$seed"
 	fi
 	draws=$((draws + 1))
 	drawn=$(($(echo "$seed $draws" | cksum | cut -d ' ' -f 1) % $1 + 1))
@@ -150,27 +171,62 @@ expect() {
 	done | sed 's/\.\*/[^|]*/g' >>"$expected"
 }
 
-# run_cases COUNT: runs the cases, COUNT at a time. Each case has its own directory, $dir/NAME, and
-# its own cluster of $nodes nodes. Leaves the output in $dir/NAME/out.
+expect_alone() {
+	expect "$@"
+	touch "$dir/$1/alone"
+}
+
+# run_cases COUNT: runs the cases, COUNT at a time, each in its own directory, $dir/NAME, and on a
+# cluster of $nodes nodes. Leaves the output in $dir/NAME/out.
 run_cases() {
 	cat >"$tmp/in-cluster" <<-'END'
-		timeout 100 sh ./command </dev/null >out 2>&1
-		echo $? >status
-		timeout 80 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' ||
-			cat left >>status
+		# Runs those of the cases in the directories "$@" that no other cluster has begun
+		all_idle() {
+			[ "$(sinfo --noheader --Node --states=idle | grep -c idle)" -eq "$nodes" ]
+		}
+		for case; do
+			mkdir "$case/begun" 2>/dev/null || continue
+			cd "$case" || exit 1
+			timeout 100 sh ./command </dev/null >out 2>&1
+			echo $? >status
+			timeout 80 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' ||
+				cat left >>status
+			if [ -e alone ]; then
+				exit
+			fi
+			cd /
+			# What the case has left running, such as a fault, would keep a node busy.
+			for process in /proc/[0-9]*; do
+				if [ "$process/cwd" -ef "$case" ]; then
+					kill -KILL "${process#/proc/}"
+				fi
+			done
+			tries=0
+			until all_idle || [ $((tries += 1)) -gt 150 ]; do
+				sleep 0.2
+			done
+		done
 	END
-	cat >"$tmp/in-directory" <<-'END'
-		cd "$1" || exit 1
-		timeout 200 "$top/tests/cluster" "$nodes" sh "$tmp/in-cluster" >cluster 2>&1
-	END
-	export top tmp nodes
-	# shellcheck disable=SC2086 # names without spaces
-	printf "$dir/%s\n" $names | xargs -P "$1" -n 1 sh "$tmp/in-directory"
+	# Each line is for one cluster.
+	shared=
+	for name in $names; do
+		if [ -e "$dir/$name/alone" ]; then
+			echo "$dir/$name"
+		else
+			shared="$shared $dir/$name"
+		fi
+	done >"$tmp/clusters"
+	if [ -n "$shared" ]; then
+		yes "$shared" | head -n "$1" >>"$tmp/clusters"
+	fi
+	export tmp nodes
+	xargs -P "$1" -L 1 "$top/tests/cluster" "$nodes" sh "$tmp/in-cluster" <"$tmp/clusters" \
+		>"$tmp/cluster" 2>&1
 	for name in $names; do
 		cd "$dir/$name" || exit 1
 		# shellcheck disable=SC2154 # the test sets $mpi
 		like "$mpi, $name" "$(cat status; said out)" "$(cat expected)" ||
-			diag "$(cat out cluster)"
+			diag "$(cat out "$tmp/cluster")"
 	done
 	cd "$top" || exit 1
 	names=
@@ -222,9 +278,10 @@ sanitize='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
 # MPI libraries leak: leaks are reported but do not change the status.
 export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LSAN_OPTIONS=exitcode=0
 
-# quick_build MPI: builds ziatest, and a ziaprobe with only 4 KiB of padding, in $dir, which is
-# $tmp/MPI. With MPICH, both are built with the address and undefined-behaviour sanitizers. Also
-# sets the MPI type for srun.
+# quick_build MPI: copies ziatest, and a ziaprobe with only 4 KiB of padding, to $dir, which is
+# $tmp/MPI. With MPICH, both are built with the address and undefined-behaviour sanitizers. 'make
+# check' names a directory BUILDS, in which all tests share one build. Also sets the MPI type for
+# srun.
 quick_build() {
 	dir=$tmp/$1
 	SLURM_MPI_TYPE=$(pmi "$1")
@@ -233,11 +290,19 @@ quick_build() {
 	if [ "$1" != openmpi ]; then
 		options=$sanitize
 	fi
+	built=${BUILDS:-$tmp/builds}/$1
+	mkdir -p "$dir" "$built"
 	# shellcheck disable=SC2086 # options
-	mkdir "$dir" &&
-		cc $options -o "$dir/ziatest" ziatest.c &&
-		"mpicc.$1" $options -DPAD=4096 -DSEE_FENCES -rdynamic -fvisibility=hidden \
-			-o "$dir/ziaprobe" ziaprobe.c probe/*.c -ldl
+	{
+		flock 9
+		if ! [ -e "$built/ziaprobe" ]; then
+			cc $options -o "$built/ziatest" ziatest.c &&
+				"mpicc.$1" $options -DPAD=4096 -DSEE_FENCES -rdynamic \
+					-fvisibility=hidden -o "$built/ziaprobe" \
+					ziaprobe.c probe/*.c -ldl
+		fi
+	} 9>"$built/lock"
+	cp "$built/ziatest" "$built/ziaprobe" "$dir"
 }
 
 # shim_build MPI: like quick_build, and builds helpers/shim.c as $dir/shim.so. ziaprobe is in
@@ -260,5 +325,6 @@ exported() {
 fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb usleep'
 
 finish() {
+	finished=yes
 	echo "1..$count"
 }

@@ -105,7 +105,7 @@ delay() {
 	ziatest='../ziatest -v --csv csv --ranks ranks 2'
 	srun="srun --nodes $blocks --ntasks $((2 * blocks)) --ntasks-per-node"
 	launch="$ziatest '$srun'"
-	prepare='' fault='' least=0 row='' outlier='' cells=''
+	add=expect prepare='' fault='' least=0 row='' outlier='' cells=''
 	case $place in
 	daemon|wrapped|hidden)
 		prepare="../stop_slurmd $node" ;;
@@ -120,7 +120,7 @@ delay() {
 		launch="$ziatest '$srun {} \"../a) (b c, cut here\"'" ;;
 	hidden)	# slurmstepd may reject a message from a peer that arrives while it acts as the user
 		of_node spawn
-		prepare=
+		add=expect_alone prepare=
 		launch="mount -o remount,hidepid=2 /proc
 			chmod 777 .
 			for try in 1 2 3; do
@@ -142,6 +142,7 @@ delay() {
 			-hosts $(seq -s , -f n%.0f "$blocks") -n $((2 * blocks)) -ppn'" ;;
 	spawn)
 		of_node spawn
+		add=expect_alone
 		prepare="echo \"required $tmp/spank.so \$PWD\" >/run/cluster/plugstack.conf
 			echo $seconds >spawn-$node" ;;
 	prolog)
@@ -224,7 +225,7 @@ delay() {
 	if [ "$blocks" -eq 1 ]; then
 		set -- "$@" "$one_node"
 	fi
-	expect "$late" 0 "$prepare
+	$add "$late" 0 "$prepare
 		export AHEAD=$ahead SHIM='${fault:+$fault $action $seconds}'
 		$launch" "$@" '?ziaprobe: warning: the clock of .*'
 	echo "$row" >"$dir/$late/row"

@@ -69,7 +69,7 @@ for mpi in openmpi mpich; do
 	END
 	chmod +x "$dir/ziaprobe"
 
-	sizes='1.2 2.2 3.2 3.3 4.2 5.1 5.2'	# BLOCKS.N
+	sizes='1.2 2.2 3.3 4.2 5.2'	# BLOCKS.N
 	for size in $sizes; do
 		blocks=${size%.*} n=${size#*.}
 		expect "$size" 0 \

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=4
-ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1	# with all reports
+leaks=ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1	# searching for them takes longer than the launch
 
 csv_header=started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,\
 spawn_ms,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,\
@@ -150,10 +150,10 @@ for mpi in openmpi mpich; do
 	chmod +x "$dir/rename"
 	files='--csv csv --ranks ranks 2'
 
-	expect plain 0 "../ziatest --csv csv 2 '$srun'; ../ziatest -v $files '$srun'" \
+	expect plain 0 "../ziatest --csv csv 2 '$srun'; $leaks ../ziatest -v $files '$srun'" \
 		"$result" "$result"
 	expect one 0 ": >csv; printf '%s\n' $ranks_header 0 1 2 3 >ranks
-		../ziatest -v $files 'srun -N 1 -n 2 --ntasks-per-node'" \
+		$leaks ../ziatest -v $files 'srun -N 1 -n 2 --ntasks-per-node'" \
 		"$result" "$one_node"
 	expect named 0 "../ziatest -v $files '$srun {} ../rename'" "$result"
 	expect quoted 0 "../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$srun'" "$result"
@@ -185,7 +185,8 @@ for mpi in openmpi mpich; do
 
 	# Files that are not written: the result stays. Root could read and write any file if it
 	# were not for the missing capabilities.
-	expect nowhere "$fails" "../ziatest --csv no/where --ranks /dev/full 2 '$srun'" "$result" \
+	expect nowhere "$fails" \
+		"$leaks ../ziatest --csv no/where --ranks /dev/full 2 '$srun'" "$result" \
 		"$error cannot write 'no/where': No such file or directory$remedy" \
 		"$error cannot write '/dev/full': No space left on device$remedy"
 	expect protected "$fails" "echo $csv_header >csv
@@ -206,12 +207,13 @@ for mpi in openmpi mpich; do
 	# The other version's header begins with this one's.
 	expect version "$fails" "echo $csv_header,more >csv
 		echo $ranks_header,more >ranks
-		../ziatest $files '$srun'" "$result" \
+		$leaks ../ziatest $files '$srun'" "$result" \
 		"$error 'csv' $other --csv; choose a new file" \
 		"$error 'ranks' $other --ranks; choose a new file"
 
 	# Errors, instead of a result
-	expect cyclic "$fails" "../ziatest -v $files 'srun --distribution=cyclic ${srun#srun}'" \
+	expect cyclic "$fails" \
+		"$leaks ../ziatest -v $files 'srun --distribution=cyclic ${srun#srun}'" \
 		"$error wrong placement: ranks 0 and 1 must .*"
 	expect early "$fails" "$srun 2 ../ziaprobe \$(date -d 'now + 1 hour' +'%s %6N') -v $files" \
 		"$error rank 0 on n1 .* already existed at least .*"

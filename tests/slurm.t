@@ -1,6 +1,6 @@
 #!/bin/sh
-# Both programs as built by make, on virtual clusters of 1 to 4 nodes, with srun, mpirun and
-# mpiexec, and with Open MPI and MPICH
+# Both programs as built by make, on 1 to 4 virtual nodes, with srun, mpirun and mpiexec, and with
+# Open MPI and MPICH
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 
@@ -37,11 +37,14 @@ for mpi in openmpi mpich; do
 	cd "$dir" || exit 1
 	type=$(pmi $mpi)
 	export SLURM_MPI_TYPE="$type"
-	for nodes in 1 2 3 4; do
-		cluster $nodes sh "$tmp/case" "$mpi-srun-$nodes" \
-			./ziatest 4 "srun --mpi=$type --ntasks $((4 * nodes)) --ntasks-per-node "
+	launch="srun --mpi=$type --ntasks-per-node {} --ntasks"
+	cluster 4 sh -c "
+		for nodes in 1 2 4; do
+			sh '$tmp/case' $mpi-srun-\$nodes ./ziatest 4 \"$launch \$((4 * nodes))\"
+		done"
+	for nodes in 1 2 4; do
 		result_of $nodes 4 . "$mpi-srun-$nodes" \
-			"srun --mpi=$type --ntasks $((4 * nodes)) --ntasks-per-node  4 ./ziaprobe"
+			"srun --mpi=$type --ntasks-per-node 4 --ntasks $((4 * nodes)) ./ziaprobe"
 	done
 
 	# Installed, as Spack does, and called from another directory through PATH.
@@ -54,23 +57,23 @@ done
 
 if [ -d "$tmp/openmpi" ]; then
 	cd "$tmp/openmpi" || exit 1
-	cluster 3 salloc -Q --nodes 3 --ntasks-per-node 2 \
-		sh "$tmp/case" salloc-mpirun ./ziatest 2
-	result_of 3 2 . salloc-mpirun 'mpirun -npernode 2 ./ziaprobe'
-
-	printf 'n%d slots=4\n' 1 2 3 >hosts
-	cluster 3 sh "$tmp/case" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
-	result_of 3 2 . hostfile-mpirun 'mpirun --hostfile hosts -npernode 2 ./ziaprobe'
-	cluster 4 sh "$tmp/case" placeholder-mpirun \
-		./ziatest 2 'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:{}:node'
-	result_of 4 2 . placeholder-mpirun \
-		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
-
 	# The work after the result needs only a few file descriptors.
 	printf '#!/bin/sh\nulimit -Sn 30\nexec "$@"\n' >few
 	chmod +x few
-	cluster 4 sh "$tmp/case" few-descriptors ./ziatest 8 \
-		'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node {} ./few'
+	printf 'n%d slots=4\n' 1 2 3 >hosts
+	cat >several <<-'END'
+		salloc -Q --nodes 3 --ntasks-per-node 2 sh "$1" salloc-mpirun ./ziatest 2
+		sh "$1" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
+		sh "$1" placeholder-mpirun \
+			./ziatest 2 'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:{}:node'
+		sh "$1" few-descriptors \
+			./ziatest 8 'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node {} ./few'
+	END
+	cluster 4 sh several "$tmp/case"
+	result_of 3 2 . salloc-mpirun 'mpirun -npernode 2 ./ziaprobe'
+	result_of 3 2 . hostfile-mpirun 'mpirun --hostfile hosts -npernode 2 ./ziaprobe'
+	result_of 4 2 . placeholder-mpirun \
+		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
 	result_of 4 8 . few-descriptors \
 		'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node 8 ./few ./ziaprobe'
 

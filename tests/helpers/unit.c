@@ -11,10 +11,12 @@
 
 static int count, failed;
 
-static void ok(int passed, const char *name)
+/* Returns PASSED. */
+static int ok(int passed, const char *name)
 {
 	failed += !passed;
 	printf("%sok %d - %s\n", passed ? "" : "not ", ++count, name);
+	return passed;
 }
 
 static void is_time(int64_t us, const char *expected)
@@ -22,8 +24,7 @@ static void is_time(int64_t us, const char *expected)
 	char line[80];
 
 	format_time(line, sizeof line, us);
-	ok(strcmp(line, expected) == 0, expected);
-	if (strcmp(line, expected) != 0)
+	if (!ok(strcmp(line, expected) == 0, expected))
 		printf("# got '%s'\n", line);
 }
 
@@ -60,8 +61,7 @@ static void is_launched(const char *text, int size, int rank)
 	fclose(file);
 	got_size = launched_size(path, &got_rank);
 	remove(path);
-	ok(got_size == size && got_rank == rank, text);
-	if (got_size != size || got_rank != rank)
+	if (!ok(got_size == size && got_rank == rank, text))
 		printf("# got size %d, rank %d\n", got_size, got_rank);
 }
 
@@ -86,8 +86,7 @@ static void is_placement(const char *nodes, const char *hosts, int n, char rule,
 		found = 'e';
 	else if ((later = find_shared_node(&run, 0, &earlier)) >= 0)
 		found = 'w';
-	ok(found == rule && later == rank, nodes);
-	if (found != rule || later != rank)
+	if (!ok(found == rule && later == rank, nodes))
 		printf("# on nodes %s, hosts %s: found %c, %d\n", nodes, hosts, found, later);
 }
 
@@ -223,8 +222,7 @@ static void is_path(struct run *run, const char *text, const char *name)
 			outlier.step->end.rank, (double)outlier.excess / 1000, outlier.others);
 	else
 		sprintf(got + length - 2, "; -");
-	ok(strcmp(got, text) == 0, name);
-	if (strcmp(got, text) != 0)
+	if (!ok(strcmp(got, text) == 0, name))
 		printf("#  got: %s\n# like: %s\n", got, text);
 }
 
@@ -239,8 +237,8 @@ static void is_works(struct run *run, int rank, int mark, int64_t length, int64_
 	finish(run, &path);
 	for (int i = 0; i < 4; i++)
 		good &= step_value(run, rank, mark, length, CPU + i) == expected[i];
-	ok(good, "what a rank did in a step");
-	printf("# mark %d, %lld us\n", mark, (long long)length);
+	if (!ok(good, "what a rank did in a step"))
+		printf("# mark %d, %lld us\n", mark, (long long)length);
 }
 
 /* Checks that the outlier is rank 4's step that ends at MARK, and that its kind is KIND. */
@@ -251,18 +249,19 @@ static void is_kind(struct run *run, int mark, enum column kind)
 
 	finish(run, &path);
 	outlier = find_outlier(run, &path);
-	ok(outlier.step && outlier.step->end.mark == (enum mark)mark &&
-		   outlier.step->end.rank == 4 && outlier.kind == kind,
-	   "the outlier's kind");
-	printf("# mark %d, got %d, expected %d\n", mark, outlier.step ? (int)outlier.kind : -1,
-	       kind);
+	if (!ok(outlier.step && outlier.step->end.mark == (enum mark)mark &&
+			outlier.step->end.rank == 4 && outlier.kind == kind,
+		"the outlier's kind"))
+		printf("# mark %d, got %d, expected %d\n", mark,
+		       outlier.step ? (int)outlier.kind : -1, kind);
 }
 
 static void is_summary(struct summary got, int64_t min, int64_t median, int64_t max, int slowest)
 {
-	ok(got.min == min && got.median == median && got.max == max && got.slowest == slowest,
-	   "min, median, max and the slowest rank");
-	printf("# %d %d %d, rank %d\n", (int)got.min, (int)got.median, (int)got.max, got.slowest);
+	if (!ok(got.min == min && got.median == median && got.max == max && got.slowest == slowest,
+		"min, median, max and the slowest rank"))
+		printf("# %d %d %d, rank %d\n", (int)got.min, (int)got.median, (int)got.max,
+		       got.slowest);
 }
 
 /* Returns a random number from 0 to LESS - 1. */

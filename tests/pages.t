@@ -1,0 +1,92 @@
+#!/bin/sh
+# The pages: the options, columns, settings and files that they name are those of the programs, and
+# their links lead somewhere
+. "$(dirname "$0")/lib.sh"
+
+output=example-output/README.md
+pages="README.md $output $(echo job/*.md) tests/README.md tests/bench/README.md"
+
+# section FILE HEADING: prints the section below HEADING
+section() {
+	awk -v heading="$2" '/^##* / { inside = index($0, heading) } inside' "$1"
+}
+
+# first_column: prints the names in the first column of the tables in standard input, one a line
+first_column() {
+	sed -n 's/^| *\([^|]*\)|.*/\1/p' | grep -oE '[A-Za-z_][A-Za-z0-9_./-]*' | sort
+}
+
+# without WORD...: prints the words of standard input, except WORDs, in a single line
+without() {
+	printf '%s\n' "$@" >"$tmp/without"
+	grep -vxFf "$tmp/without" | paste -s -d ' ' -
+}
+
+# Options
+./ziatest --help | sed -n 's/^  \(-[^ ].*\)/\1/p' | grep -oE '^(-[a-z], )?-[-a-zA-Z]+' \
+	>"$tmp/options"
+while IFS=' ,' read -r option long; do
+	case $option in
+	-h|-V|--help|--version) continue ;;	# they explain themselves
+	esac
+	ok "$option is explained" grep -qwe "$option" ${long:+-e "$long"} README.md "$output"
+done <"$tmp/options"
+# shellcheck disable=SC2046,SC2086 # words
+is "every option of ziatest on the pages exists" "$(cat $pages |
+	grep -oE '(^|[ /`(])ziatest( +-[-a-z]+( +[^-0-9"'\''`][^ `]*)?)+' |
+	grep -oE -e ' --?[a-z]+' | tr -d ' ' | sort -u | without $(tr -d , <"$tmp/options"))" ''
+
+# Columns
+run ./ziaprobe "$(date +%s)" 0 1 --csv "$tmp/csv" --ranks "$tmp/ranks"
+for file in csv ranks; do
+	is "the columns of --$file" \
+		"$(section $output "\`--$file\`" | first_column | without column)" \
+		"$(head -n 1 "$tmp/$file" | tr , '\n' | sort | paste -s -d ' ' -)"
+done
+# shellcheck disable=SC2046,SC2086 # words
+is 'every column on the pages exists' "$(cat $pages |
+	grep -oE '`[a-z_]+_(ms|host|rank|kind|bytes)`' | tr -d '`' | sort -u |
+	without $(head -q -n 1 "$tmp/csv" "$tmp/ranks" | tr , ' '))" ''
+for file in 4-nodes.csv:csv submission/results.csv:csv 4-nodes-ranks.csv:ranks; do
+	is "${file%:*}: its header" "$(head -n 1 "example-output/${file%:*}")" \
+		"$(head -n 1 "$tmp/${file#*:}")"
+done
+
+# The batch job
+settings=$(sed -n "s/^settings='\(.*\)'/\1/p" job/prepare.sh)
+is 'the settings of the job' "$(first_column <job/README.md | grep -x '[A-Z_]*' |
+	paste -s -d ' ' -)" "$(echo "$settings" | tr ' ' '\n' | sort | paste -s -d ' ' -)"
+# shellcheck disable=SC2086 # words
+is 'every setting on the pages exists' "$(cat $pages | grep 'run_ziatest\.sh' |
+	grep -oE '[ "][A-Z_]+=' | tr -d ' "=' | sort -u | without $settings)" ''
+is 'the files of the archive' \
+	"$(first_column <job/evaluators.md | grep -E '\.(csv|diff|svg|txt)$' | paste -s -d ' ' -)" \
+	"$(cd example-output/submission && find . -type f | sed 's|^\./||
+		s/[0-9]*-[0-9]*\.\(csv\|txt\)$/NODES-RUN.\1/' | sort -u | paste -s -d ' ' -)"
+
+# Links, which may be broken across lines, and files
+for page in $pages; do
+	for link in $(tr '\n' ' ' <"$page" | grep -oE '\]\([^) ]+\)' | tr -d '])(' | sort -u); do
+		case $link in
+		http*) continue ;;
+		'#'*) file=$page ;;
+		*) file=$(dirname "$page")/${link%%#*} ;;
+		esac
+		ok "$page: $link" test -e "$file"
+		case $link in
+		*'#'*)
+			sed -n 's/^##* //p' "$file" | tr '[:upper:] ' '[:lower:]-' |
+				tr -cd '[:alnum:]_\n-' >"$tmp/anchors"
+			ok "$page: the heading of $link" \
+				grep -qxFe "${link#*#}" "$tmp/anchors" ;;
+		esac
+	done
+	for file in $(grep -oE '(^|[ `(])(job|tests|probe|example-output)/[[:alnum:]_./-]*[a-z]' \
+		"$page" | tr -d ' `(' | sort -u); do
+		case $file in
+		tests/late.t|tests/bench/results.csv) ;;	# the reader makes them
+		*) ok "$page: $file" test -e "$file" ;;
+		esac
+	done
+done
+finish
