@@ -1,9 +1,9 @@
 """show - the text and the pictures of a summary"""
 import collections
+import html
 import itertools
 import os
 import re
-import xml.sax.saxutils
 
 from judge import failures, slow_nodes, warm_nodes
 from read import PARTS, RANK_STEPS, STEPS, WORK, plural, shape, times
@@ -192,7 +192,7 @@ def drawing(title, names, bars):
         if len(words) > most:  # the names of nodes differ at their ends
             words = words[:most // 2 - 2] + '...' + words[1 - most // 2:]
         return '<text x="%.1f" y="%d" text-anchor="%s">%s</text>' % (
-            x, y, anchor, xml.sax.saxutils.escape(words))
+            x, y, anchor, html.escape(words, quote=False))
 
     def box(x, y, width, height, name):
         return '<rect x="%.1f" y="%d" width="%.2f" height="%d" fill="%s" stroke="#444" ' \

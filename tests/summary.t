@@ -5,6 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 summarize=$top/job/summarize
 has python3 || skip_all 'no python3; tests/setup installs it'
+# python3 may be a wrapper, such as pyenv's, which takes longer than what it starts.
+PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
 cd "$tmp" || exit 1
 
 job() {	# DIRECTORY [NAME=VALUE...]

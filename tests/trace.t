@@ -269,4 +269,16 @@ END
 		"$(grep -v '^srun' "$dir/missing/out" | sort)" \
 		"job/trace: error: strace not found on n$((rank / 2 + 1)): .*\|ran\|ran\|ran"
 done
+
+# The README's example
+if has_mpi openmpi; then
+	quick_build openmpi
+	ln -s "$top/job" "$top/tests" "$dir"
+	cd "$dir" || exit 1
+	run tests/slow 5
+	like 'make slow: the outlier' "$(printf '%s\n' "$err" | grep ^outlier)" \
+		'outlier: init of rank [0-9]+ on n3 and 3 more ranks there, .*, mostly blocked'
+	ok 'make slow: the first row of the trace' \
+		has_row "$(printf '%s\n' "$err" | rows | head -n 1)" clock_nanosleep 1 5000
+fi
 finish
