@@ -64,6 +64,10 @@ is 'the files of the archive' \
 	"$(cd example-output/submission && find . -type f | sed 's|^\./||
 		s/[0-9]*-[0-9]*\.\(csv\|txt\)$/NODES-RUN.\1/' | sort -u | paste -s -d ' ' -)"
 
+is 'the first screen for evaluators is that of the example' \
+	"$(sed -n '/^    Ziatest: job/,/ clocks: /{ s/^    //; p; }' job/evaluators.md)" \
+	"$(sed '/^To review$/,$d' example-output/submission/summary.txt)"
+
 # Links, which may be broken across lines, and files
 for page in $pages; do
 	for link in $(tr '\n' ' ' <"$page" | grep -oE '\]\([^) ]+\)' | tr -d '])(' | sort -u); do
