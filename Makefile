@@ -9,7 +9,8 @@
 #	make install PREFIX=~/.local	install both programs in PREFIX/bin
 #
 # Without any of the settings below, make reuses those of the last build. If you give any of them,
-# or after 'make clean', it takes the others from this file.
+# on the command line or in the environment, or after 'make clean', it takes the others from this
+# file.
 settings = MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS FENCE PAD STRICT
 
 MPICC  ?= mpicc
@@ -81,10 +82,11 @@ ziaprobe: $(sources) probe/run.h
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 
-recorded = $(filter-out %.md,$(sort $(wildcard *.c probe/* job/* Makefile run_ziatest.sh)))
+recorded = $(filter-out %.md %/__pycache__,$(sort \
+	$(wildcard *.c probe/* job/* Makefile run_ziatest.sh)))
 
 # build.txt is made last, so .settings is written only after a successful build.
-build.txt: ziatest ziaprobe changes.diff Makefile
+build.txt: ziatest ziaprobe changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
 	printf 'command: %s\n' $(call quote,$(ziatest_command)) \
@@ -97,7 +99,7 @@ build.txt: ziatest ziaprobe changes.diff Makefile
 	@printf '%s\n' $(foreach name,$(settings), \
 		'define $(name)' $(call quote,$(value $(name))) endef) >.settings
 
-changes.diff: ziatest ziaprobe
+changes.diff: ziatest ziaprobe $(recorded)
 	@if $(in_git); then \
 		$(git_diff) --relative HEAD; \
 		for file in $$(git ls-files --others --exclude-standard '*.c' probe job); do \
@@ -129,7 +131,7 @@ soak: all
 
 # BENCH=full runs the long version.
 bench: all
-	MPICC='$(MPICC)' CC='$(CC)' tests/bench/run $(BENCH)
+	MPICC=$(call quote,$(MPICC)) CC=$(call quote,$(CC)) tests/bench/run $(BENCH)
 
 # Installs the existing programs without building, because root might use another compiler.
 install:

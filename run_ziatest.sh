@@ -50,7 +50,7 @@ inherited='SLURM_EXPORT_ENV SRUN_EXPORT_ENV SLURM_LABELIO SLURM_STDOUTMODE SLURM
 	SLURM_TRES_PER_TASK SLURM_CPUS_PER_TASK SLURM_NTASKS_PER_NODE SLURM_KILL_BAD_EXIT
 	SLURM_NO_KILL SLURM_TASK_PROLOG SLURM_TASK_EPILOG SLURM_PROLOG SLURM_EPILOG SLURM_OVERCOMMIT
 	SLURM_OVERLAP SLURM_EXACT SLURM_CPU_BIND SLURM_MEM_BIND'
-# shellcheck disable=SC3045 # dash, bash and ksh have it
+# shellcheck disable=SC3045 # dash, bash and ksh have ulimit -c
 ulimit -c 0	# no core dumps of a whole machine
 exec </dev/null	# a key pressed in salloc must not stop a launch
 step_name=ziatest-${SLURM_JOB_ID-}-$$
@@ -90,8 +90,10 @@ launch() {	# SIZE RUN
 		--csv "$result/results.csv" --ranks "$result/ranks-$1-$2.csv" "$PPN" \
 		"$(launcher "$1")" >"$output" 2>&1
 	status=$?
+	lines='^Time|^Slow'	# to be quoted in the log
 	if [ "$status" -ne 0 ]; then
 		failed=1
+		lines='error:'
 	fi
 	timed_out=
 	if [ $(($(now) - start)) -ge "$limit" ] || grep -q 'timeout of' "$output"; then
@@ -101,8 +103,7 @@ launch() {	# SIZE RUN
 	if [ -n "$(tail -c 1 "$output")" ]; then
 		echo >>"$output"	# the last line lacks a newline
 	fi
-	remark=$({ grep -E '^Time|^Slow|error:' "$output" || tail -n 1 "$output"; } |
-		head -n 2 | words)
+	remark=$({ grep -E "$lines" "$output" || tail -n 1 "$output"; } | head -n 2 | words)
 	silent=$(echo "$step_nodes" | job/silent "$output")
 	printf '%s\n' ${silent:+"$silent"} "status $status" >>"$output" || disk_full "$output"
 	printf '%s\n' "launch $2 of $RUNS on $1 nodes: status $status$timed_out; $remark" \
@@ -168,7 +169,7 @@ else
 		'it needs python3 (3.6 or later), and must finish within a minute' >&2
 	rm -f "$result/summary.txt" "$result/scaling.svg" "$result/ranks.svg"
 fi
-check_job
+check_job	# stops here if the job was cancelled, which leaves no archive
 archive=$result.tar.gz
 if [ "$failed" -ne 0 ]; then
 	archive=$result-FAIL.tar.gz

@@ -13,7 +13,7 @@ SMALLEST = 104857600  # bytes of the executable: the specification's 100 MB
 SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'run_ziatest.sh')
 SOURCE = r'(Makefile|[^/]+\.c|probe/[^/]+\.[ch])\Z'  # of the two programs
 PLACEMENT = '--hint=nomultithread --distribution=block:block'  # the default
-# Variables of users, not of Slurm's env.c
+# Variables that may change a launch, except those that Slurm itself sets (in its env.c)
 REVIEWED = r'(?!((OMPI|PRTE)_MCA_plm_slurm_args|HYDRA_LAUNCHER_EXTRA_ARGS|' \
     r'(I_MPI_)?HYDRA_BOOTSTRAP(_EXEC(_EXTRA_ARGS)?)?)\Z)' \
     r'(LD_PRELOAD|SLURM_BCAST|(OMPI|PRTE|PMIX|PMI|MPICH|MPIR|HYDRA|I_MPI|MV2|UCX|FI)_.*)'
@@ -24,20 +24,21 @@ KINDS = ['on the CPU', 'waiting for a CPU', 'blocked']  # of WORK
 def contradictions(job):
     """Yields the contradictions between files: the launch and both values."""
     asked, plan = set(job.asked), 'SWEEP is "%s", RUNS is %d' % (job.settings['SWEEP'], job.runs)
+    # An incomplete job lacks the launches after its last one, whose output may be cut off.
     last = max((i for i, launch in enumerate(job.asked) if launch.last_line or launch.ranks),
                default=0)
     for launch in job.asked[:last] if job.incomplete else job.asked:
         if not launch.last_line:
             yield '%s: there is no output, but %s' % (launch.name, plan)
-    starts, earliest, of = {}, job.date.rstrip('Z'), 'DATE'
+    starts, earliest, earliest_is = {}, job.date.rstrip('Z'), 'DATE'
     for launch in sorted(job.launches.values(), key=lambda launch: (-launch.nodes, launch.run)):
         if launch.last_line and launch not in asked:
             yield '%s: there is an output, but %s' % (launch.name, plan)
         if launch.ranks and not launch.was_made:
             yield '%s: there is a ranks file, but the output is %s' % (
                 launch.name, '"%s"' % launch.not_launched if launch.last_line else 'missing')
-        cut = launch.was_made and launch.status is None
-        if cut and not (job.incomplete and launch in job.asked[last:]):
+        is_cut_off = launch.was_made and launch.status is None
+        if is_cut_off and not (job.incomplete and launch in job.asked[last:]):
             yield '%s: its output ends in "%s", not in "status S"' % (
                 launch.name, launch.last_line.strip())
         if launch.started in starts:
@@ -48,8 +49,8 @@ def contradictions(job):
             if launch in asked:
                 if launch.started < earliest:
                     yield '%s: it started at %s, before %s, %s' % (
-                        launch.name, launch.started, of, earliest)
-                earliest, of = launch.started, 'the start of ' + launch.name
+                        launch.name, launch.started, earliest_is, earliest)
+                earliest, earliest_is = launch.started, 'the start of ' + launch.name
         if launch.succeeded:
             yield from disagreements(job, launch)
         if launch.damage:
@@ -69,10 +70,13 @@ def contradictions(job):
         seen.add(row.get('started'))
     if not job.build:
         yield 'build.txt is missing or empty'
-    for program in ('ziatest', 'ziaprobe') if job.build and not job.incomplete else ():
-        after, built = (sums.get('sum ' + program, 'missing') for sums in (job.settings, job.build))
-        if after != built or after == 'missing':
-            yield '%s: SHA-256 %s after the last launch, %s in build.txt' % (program, after, built)
+    if job.build and not job.incomplete:
+        for program in 'ziatest', 'ziaprobe':
+            after = job.settings.get('sum ' + program, 'missing')
+            built = job.build.get('sum ' + program, 'missing')
+            if after != built or after == 'missing':
+                yield '%s: SHA-256 %s after the last launch, %s in build.txt' % (
+                    program, after, built)
 
 
 def disagreements(job, launch):

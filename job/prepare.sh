@@ -45,7 +45,7 @@ for argument; do
 		check=yes
 		other_job=yes
 		job_nodes=${argument#*=}
-		job_cpus=${job_cpus%%,*}	# its nodes are like the first of this job
+		job_cpus=${job_cpus%%,*}	# assuming nodes like this job's first
 		case $job_nodes in
 		''|0*|*[!0-9]*|???????*)
 			die "$argument is not valid; use a whole number from 1 to 999999" ;;
@@ -107,9 +107,9 @@ elif [ "${SWEEP%% *}" -gt "$job_nodes" ]; then
 fi
 find_step_wait
 if [ -z "$other_job" ]; then
-	patience=$(($(now) + 60))
+	deadline=$(($(now) + 60))
 	until check_job; do
-		if [ "$(now)" -ge "$patience" ]; then
+		if [ "$(now)" -ge "$deadline" ]; then
 			die 'squeue has not responded for 60 s; submit the job again later'
 		fi
 		sleep 1
@@ -147,7 +147,8 @@ if [ -n "$check" ]; then
 			"$RUNS" "$TIMEOUT" "$PPN" "$srun"
 		launches=$((launches + RUNS))
 	done
-	# A launch may take another 30 s to be killed, 10 s to end, and 60 s until its step ends.
+	# After TIMEOUT, it may take 30 s until a launch is terminated, 10 s until it is killed, and
+	# 60 s until its step has ended.
 	# One may have to wait for a crashed node. The last 300 s are reserved for the archive.
 	most=$((launches * (TIMEOUT + 100) + step_wait + 300))
 	time="$launches launches and the archive take up to $most s"

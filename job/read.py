@@ -31,15 +31,16 @@ RANKS = ('rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exc
 
 STEPS = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
 RANK_STEPS = 'daemon spawn exec init fence wait exchange'.split()
-OWN = 'daemon spawn exec init exchange'.split()  # a fence is as long as chance has it
+OWN = 'daemon spawn exec init exchange'.split()  # not waiting for a late rank
 PARTS = ['daemon + spawn', 'exec', 'init', 'exchange']  # by which nodes are compared
 WORK = 'cpu cpu_wait blocked'.split()  # in exec and init
 
+# The end of the command line that ziatest prints: SEC USEC N --verbose
 START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 RESULT = re.compile('Time test was completed in +(?:[0-9.]+ millisecs|[0-9]+:[0-9]+ min:sec)|'
                     '[0-9.]+ ms, [0-9]+ nodes? x [0-9]+ = [0-9]+ ranks?')
 ERROR = re.compile('zia(?:test|probe): error:')
-NO_RESPONSE = re.compile('no response from: |response from .* only$')  # before the last line
+NO_RESPONSE = re.compile('no response from: |response from .* only$')  # the line before the last
 RETRYING = re.compile(r'retrying \((.*)\)')  # the creation of a step, and why
 CLUES = [  # to the cause of a failure, the most specific first
     re.compile('PMI support|OPAL ERROR: Unreachable|execve|shared libraries|'
@@ -204,8 +205,8 @@ class Ranks:
 
     def __init__(self, name, file_lines):
         self.nodes = {}  # by number
-        self.count, self.whole = 0, True  # of ranks until a line is damaged or out of order
-        self.completed = None  # when the last rank was
+        self.count, self.whole = 0, True  # ranks before the first line that is damaged, if any
+        self.completed = None  # ms until the last rank completed
         self.damage = ''  # in the first row that has any
         for row in rows(name, file_lines, RANKS):
             if row.get('rank') != str(self.count):

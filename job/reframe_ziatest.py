@@ -1,11 +1,10 @@
 """A ReFrame check that runs Ziatest under Slurm, as a regression test of job launch.
 
-    reframe -C SITE -c job/reframe_ziatest.py -r [-S nodes=256] [-S ppn=4] \\
-            [-S srun_options=--mpi=pmix]
+    reframe -C SITE -c job/reframe_ziatest.py -r -S nodes=256 -S ppn=4 -S srun_options=--mpi=pmix
 
 SITE is the settings file of your site; job/README.md shows a small one. Run make first. The check
-passes if Ziatest exits with status 0: its line of the result is not enough, because an error may
-follow. The figures come from the row that --csv wrote. Works with ReFrame 4.
+passes if Ziatest exits with status 0. A printed result is not enough, because an error may follow
+it. The figures come from the row that --csv wrote. Works with ReFrame 4.
 """
 import csv
 import os
@@ -29,6 +28,7 @@ class ZiatestCheck(rfm.RunOnlyRegressionTest):
     valid_prog_environs = ['*']
     sourcesdir = None
     exclusive_access = True
+    time_limit = '10m'  # -t cannot end a launcher that never starts a process
     # ziatest looks for ziaprobe in its own directory.
     executable = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'ziatest')
     postrun_cmds = ['echo "status $?"']
@@ -59,6 +59,6 @@ class ZiatestCheck(rfm.RunOnlyRegressionTest):
     def read_row(self):
         with open(os.path.join(self.stagedir, 'row.csv')) as file:
             row = next(csv.DictReader(file))
-        # An empty cell is not known, which is not a figure.
+        # An empty cell means 'not known', and is not a figure.
         self.perf_variables = {name: sn.make_performance_function(float, 'ms', row[name])
                                for name in FIGURES if row[name]}

@@ -15,9 +15,9 @@ words() {	# <LINES: in one line, separated by blanks
 	paste -s -d ' ' -
 }
 
-# Asks how long Slurm waits for a node that does not respond, SlurmdTimeout. Only then does it set
-# the node down and take it from the job; it looks every third of that time. Leaves in $step_wait
-# how many seconds the job waits for a step to end.
+# Leaves in $step_wait how many seconds the job waits for a step to end. Slurm takes a node that
+# does not respond from the job only after SlurmdTimeout, and checks only once in every third of
+# that. The rest, a third and a minute, is a margin.
 find_step_wait() {
 	node_timeout=$(ask scontrol show config | sed -n 's/^SlurmdTimeout *= *\([0-9]*\).*/\1/p')
 	step_wait=$((${node_timeout:-300} * 5 / 3 + 60))
@@ -112,7 +112,12 @@ end_step() {
 		if [ -n "$steps" ] && [ "$waited" -ge 60 ] && check_job; then
 			lost=$(lost_nodes "$step_nodes")
 			if [ -n "$lost" ]; then
-				give_up_step
+				# Slurm has killed such a step on its other nodes too. Before 23.11,
+				# it may list the step until the job ends, and keep its CPUs from
+				# other steps, unless they overlap.
+				dead_steps="$dead_steps $steps"
+				echo "step $steps is still listed, but has lost $lost;" \
+					'further launches have --overlap'
 				return
 			fi
 		fi
@@ -129,13 +134,6 @@ end_step() {
 		down=$(down_nodes)
 		stopped="$stopped${down:+; down or not responding: $down}"
 	fi
-}
-
-# Slurm has killed a step that has lost a node on its other nodes too. Up to 23.02, it may list the
-# step until the job ends, and then keeps the step's CPUs from other steps, unless they overlap.
-give_up_step() {
-	dead_steps="$dead_steps $steps"
-	echo "step $steps is still listed, but has lost $lost; further launches have --overlap"
 }
 
 down_nodes() {	# those of $step_nodes; sinfo marks a node that does not respond with a *

@@ -24,7 +24,7 @@ trap end EXIT
 trap 'exit 1' HUP INT TERM
 count=0 not_ok=0
 
-# At the end: unless all is well, prints the seed with which the same can be repeated.
+# Prints the seed if anything has failed, so that the run can be repeated, and removes $tmp.
 end() {
 	if [ -n "${seed-}" ] && [ "${finished-}${not_ok}" != yes0 ]; then
 		diag "to repeat this: SEED=$seed"
@@ -194,7 +194,7 @@ run_cases() {
 			if [ -e alone ]; then
 				exit
 			fi
-			cd /
+			cd /	# so that this shell is not killed below
 			# What the case has left running, such as a fault, would keep a node busy.
 			for process in /proc/[0-9]*; do
 				if [ "$process/cwd" -ef "$case" ]; then
