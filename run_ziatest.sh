@@ -100,6 +100,9 @@ launch() {	# SIZE RUN
 		timed_out=' (timed out)'
 	fi
 	end_step
+	if [ "$status" -ne 0 ] && [ -z "$stopped" ]; then
+		wait_for_crash "$output"
+	fi
 	if [ -n "$(tail -c 1 "$output")" ]; then
 		echo >>"$output"	# the last line lacks a newline
 	fi

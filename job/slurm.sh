@@ -20,7 +20,8 @@ words() {	# <LINES: in one line, separated by blanks
 # that. The rest, a third and a minute, is a margin.
 find_step_wait() {
 	node_timeout=$(ask scontrol show config | sed -n 's/^SlurmdTimeout *= *\([0-9]*\).*/\1/p')
-	step_wait=$((${node_timeout:-300} * 5 / 3 + 60))
+	node_timeout=${node_timeout:-300}
+	step_wait=$((node_timeout * 5 / 3 + 60))
 }
 
 # Stops here if the job was cancelled, or ended by Slurm. Otherwise leaves the time at which it ends
@@ -121,9 +122,7 @@ end_step() {
 				return
 			fi
 		fi
-		if [ "$waited" -ge "$step_wait" ]; then
-			break
-		elif [ -n "$job_end" ] && [ $((job_end - $(now))) -le 120 ]; then
+		if ! may_wait "$waited"; then
 			break
 		fi
 		sleep $((waited < 10 ? 1 : 10))
@@ -134,6 +133,33 @@ end_step() {
 		down=$(down_nodes)
 		stopped="$stopped${down:+; down or not responding: $down}"
 	fi
+}
+
+# If srun could not start processes on a node, the launch fails within seconds, and so would the
+# next ones. Waits until the job has lost that node, if it has crashed: then sinfo shows it as not
+# responding within a third of SlurmdTimeout.
+wait_for_crash() {	# OUTPUT: that of the launch
+	unreached=$(grep -o 'failed on node [^ :]*' "$1" | sed 's/.* //' | sort -u)
+	begin=$(now)
+	while [ -n "$unreached" ]; do
+		if check_job && [ -n "$(lost_nodes "$unreached")" ]; then
+			return
+		fi
+		waited=$(($(now) - begin))
+		if [ "$waited" -ge $((node_timeout / 3 + 30)) ] && [ -z "$(down_nodes)" ]; then
+			return
+		elif ! may_wait "$waited"; then
+			return
+		fi
+		sleep 10
+	done
+}
+
+may_wait() {	# SECONDS: succeeds if the job has waited that long, and may wait longer
+	if [ -n "$job_end" ] && [ $((job_end - $(now))) -le 120 ]; then
+		return 1
+	fi
+	[ "$1" -lt "$step_wait" ]
 }
 
 down_nodes() {	# those of $step_nodes; sinfo marks a node that does not respond with a *

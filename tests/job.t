@@ -4,8 +4,8 @@
 # job/summarize.
 . "$(dirname "$0")/lib.sh"
 
-# Outside the cluster: builds in a copy, then runs this file again in three clusters at the same
-# time. In one of them daemons fail, in one a node crashes.
+# Outside the cluster: builds in a copy, then runs this file again in four clusters at the same
+# time. In one of them daemons fail, in two a node crashes.
 if [ -z "${JOB_TEST-}" ]; then
 	needs_cluster
 	for tool in mpicc.openmpi git python3; do
@@ -27,6 +27,8 @@ if [ -z "${JOB_TEST-}" ]; then
 		>"$tmp/daemons" 2>&1 &
 	JOB_TEST=$tmp BOX=crash timeout 500 "$top/tests/cluster" 4 sh "$top/tests/job.t" \
 		>"$tmp/crashing" 2>&1 &
+	JOB_TEST=$tmp BOX=crash-between timeout 500 "$top/tests/cluster" 4 sh "$top/tests/job.t" \
+		>"$tmp/crashing-between" 2>&1 &
 	JOB_TEST=$tmp BOX=main timeout 600 "$top/tests/cluster" 8 sh "$top/tests/job.t"
 	status=$?
 	wait
@@ -92,14 +94,18 @@ if [ "$BOX" = daemons ]; then
 	exit
 fi
 
-# A node crashes in the second launch, and Slurm takes it from the job 35 to 70 s later.
-if [ "$BOX" = crash ]; then
+# A node crashes in the second launch, or before it, so that srun cannot start processes there. Slurm
+# takes it from the job 35 to 70 s later.
+case $BOX in crash*)
 	sed -i 's/^SlurmdTimeout=.*/SlurmdTimeout=30/' "$SLURM_CONF"
 	scontrol reconfigure
-	cat >crash <<-'END'
+	cat >crash-in-launch.sh <<-'END'
 		if mkdir crashed-1 2>/dev/null; then
 			exit
 		fi
+		exec sh "${0%-in-launch.sh}.sh"
+	END
+	cat >crash.sh <<-'END'
 		ip link set eth0 down
 		for process in /proc/[0-9]*; do
 			pid=${process#/proc/}
@@ -110,11 +116,21 @@ if [ "$BOX" = crash ]; then
 		sleep 600
 	END
 	draw_number 3
-	echo "n$((drawn + 1))" >crashed-node
-	SHIM="n$((drawn + 1)) Init sh $PWD/crash" job crashed "$sbatch --nodes=4 --time=60" \
+	node=n$((drawn + 1))
+	echo "$node" >"$BOX-node"
+	if [ "$BOX" = crash ]; then
+		export SHIM="$node Init sh $PWD/crash-in-launch.sh"
+	else
+		{
+			poll 200 grep -q '^launch 1 of' "$BOX/log"
+			# shellcheck disable=SC2029 # the nodes share the files
+			ssh "$node" sh "$PWD/crash.sh"
+		} &
+	fi
+	job "$BOX" "$sbatch --nodes=4 --time=60" \
 		NICS=1 RUNS=4 TIMEOUT=20 SWEEP='4 3' SYSTEM_NODES=3 "$injected"
-	exit
-fi
+	exit ;;
+esac
 
 four=--nodelist=n1,n2,n3,n4
 good='./ziatest-virtual-ID.tar.gz 0'
@@ -625,14 +641,21 @@ look slurmctld
 like 'slurmctld stops: no more launches' "$ends" \
 	"1-1 (.*)\|1-2 (.*)\|2-1 status 0\|2-2 not launched: squeue is not responding, so a step .*"
 is 'slurmctld stops: the files and the status' "$left $status" "$good"
-poll 400 test -e crashed/status || diag "$(cat crashing)"
-look crashed
-node=$(cat crashed-node)
+poll 400 test -e crash-between/status || diag "$(cat crashing-between)"
+look crash-between
+node=$(cat crash-between-node)
+like "$node crashes before the second launch: all 4 launches on 3 nodes" "$ends" \
+	"3-1 status 0\|3-2 status 0\|3-3 status 0\|3-4 status 0\|4-1 status 0\|\
+4-2 status [1-9][0-9]*\|4-3 not launched: the job has lost $node\|4-4 .* the job has lost $node"
+is "$node crashes before the second launch: the files and the status" "$left $status" "$good"
+poll 400 test -e crash/status || diag "$(cat crashing)"
+look crash
+node=$(cat crash-node)
 like "$node crashes in the second of 4 launches on 4 nodes: all 4 launches on 3 nodes" "$ends" \
 	"3-1 status 0\|3-2 status 0\|3-3 status 0\|3-4 status 0\|4-1 status 0\|\
 4-2 status [1-9][0-9]*\|4-3 not launched: the job has lost $node\|4-4 .* the job has lost $node"
 is "$node crashes: the files and the status" "$left $status" "$good"
-like "$node crashes: the launch names it" "$(cat crashed/ziatest-*/output/4-2.txt)" \
+like "$node crashes: the launch names it" "$(cat crash/ziatest-*/output/4-2.txt)" \
 	".*\|no response from: $node\|status [1-9][0-9]*"
 dead="step [0-9.]* is still listed, but has lost $node; further launches have --overlap"
 version=$(srun --version | grep -o '[0-9.]*$')
@@ -641,7 +664,7 @@ case $version in
 	like "$node crashes: the dead step is not waited for" "$log" \
 		".*\|$dead\|launch 2 of 4 on 4 nodes: .*"
 	is "$node crashes: the further launches overlap" \
-		"$(grep -l '^srun --overlap --hint' crashed/ziatest-*/output/3-* | wc -l)" 4 ;;
+		"$(grep -l '^srun --overlap --hint' crash/ziatest-*/output/3-* | wc -l)" 4 ;;
 *)
 	is "$node crashes: Slurm ends the step" "$(echo "$log" | grep -e --overlap)" '' ;;
 esac

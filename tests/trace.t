@@ -38,7 +38,7 @@ run "$trace" 2 true
 is 'the other ranks are not traced' "$status|$out$err" '0|'
 unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID
 run "$trace" 2 true
-like 'no rank' "$status|$err" '2\|job/trace: error: none of .* is set'
+like 'no rank' "$status|$err" '2\|job/trace: error: none of .* is set; .*'
 export SLURM_PROCID=2
 for arguments in '' 2 'two true' '-2 true'; do
 	# shellcheck disable=SC2086 # words
@@ -53,6 +53,9 @@ is "COMMAND's status and output" "$?|$(cat out)" '3|the input'
 like 'a program other than ziaprobe' "$(cat err)" "$begins, as a whole: $took\|.*\|\
 every call: ziaprobe-trace\.2"
 ok 'its time' has_row "$(rows <err | head -n 1)" wait4 1 1000
+TRACE_OPTIONS=-f run "$trace" 02 true
+like 'options that change the form of the trace' "$status|$err" \
+	'0\|job/trace: error: no calls found; .*\|every call: .*'
 run "$trace" 2 sh -c 'kill -ABRT $$'
 is "COMMAND's death" "$status" 134
 run "$trace" 2 ./nothing
