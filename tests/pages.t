@@ -68,6 +68,15 @@ is 'the first screen for evaluators is that of the example' \
 	"$(sed -n '/^    Ziatest: job/,/ clocks: /{ s/^    //; p; }' job/evaluators.md)" \
 	"$(sed '/^To review$/,$d' example-output/submission/summary.txt)"
 
+# If this fails because run_ziatest.sh has changed, renew the example.
+if has python3; then
+	run job/summarize example-output/submission
+	is "the example's summary is what summarize prints" "$err$out" \
+		"$(cat example-output/submission/summary.txt)"
+else
+	skip "the example's summary" 'no python3; tests/setup installs it'
+fi
+
 # Links, which may be broken across lines, and files
 for page in $pages; do
 	for link in $(tr '\n' ' ' <"$page" | grep -oE '\]\([^) ]+\)' | tr -d '])(' | sort -u); do
