@@ -94,8 +94,8 @@ if [ "$BOX" = daemons ]; then
 	exit
 fi
 
-# A node crashes in the second launch, or before it, so that srun cannot start processes there. Slurm
-# takes it from the job 35 to 70 s later.
+# A node crashes in the second launch, or before it, so that srun cannot start processes there.
+# Slurm takes it from the job 35 to 70 s later.
 case $BOX in crash*)
 	sed -i 's/^SlurmdTimeout=.*/SlurmdTimeout=30/' "$SLURM_CONF"
 	scontrol reconfigure
