@@ -4,10 +4,16 @@
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 
-# case NAME COMMAND...: runs COMMAND in a cluster, and saves its output and status
+# case NAME COMMAND...: runs COMMAND in a cluster, and saves its output and status. Outside a job,
+# srun would queue, and say so, if a node were still busy with an earlier case.
 cat >"$tmp/case" <<'END'
 name=$1
 shift
+tries=0
+until [ -n "${SLURM_JOB_ID-}" ] || ! sinfo --noheader --Node | grep -qvw idle ||
+	[ $((tries += 1)) -gt 150 ]; do
+	sleep 0.2
+done
 "$@" >"$name.out" 2>"$name.err"
 echo $? >"$name.status"
 END

@@ -55,7 +55,7 @@ every call: ziaprobe-trace\.2"
 ok 'its time' has_row "$(rows <err | head -n 1)" wait4 1 1000
 TRACE_OPTIONS=-f run "$trace" 02 true
 like 'options that change the form of the trace' "$status|$err" \
-	'0\|job/trace: error: no calls found; .*\|every call: .*'
+	'0\|job/trace: error: no calls found .*\|every call: .*'
 run "$trace" 2 sh -c 'kill -ABRT $$'
 is "COMMAND's death" "$status" 134
 run "$trace" 2 ./nothing
