@@ -226,14 +226,15 @@ def review_settings(job):
     """Yields the settings that differ from what was found, or from their default."""
     settings = collections.defaultdict(str, job.settings)
     cores = number(settings['CORES'])
-    for name, expected in (
-            ('PPN', settings['NICS']), ('NICS', settings['NICS_FOUND']),
-            ('SYSTEM_NODES', settings['NODES_FOUND']),
-            ('CORES_PER_RANK',
+    for name, kind, expected in (
+            ('PPN', 'default', settings['NICS']),
+            ('NICS', 'found', settings['NICS_FOUND']),
+            ('SYSTEM_NODES', 'found', settings['NODES_FOUND']),
+            ('CORES_PER_RANK', 'default',
              str(max(1, cores // job.ppn)) if cores else settings['CORES_PER_RANK']),
-            ('PLACEMENT', PLACEMENT), ('SRUN_OPTIONS', '')):
+            ('PLACEMENT', 'default', PLACEMENT), ('SRUN_OPTIONS', 'default', '')):
         if settings[name] != expected:
-            yield 'setting: %s=%s, rather than %s' % (name, settings[name], expected or 'none')
+            yield 'setting: %s=%s (%s: %s)' % (name, settings[name], kind, expected or 'none')
 
 
 def to_review(job):

@@ -190,9 +190,9 @@ reviewed 'launches with --overlap' \
 	'sed -i "1s/^srun/& --overlap/" output/8-2.txt output/4-1.txt'
 reviewed 'nodes' 'nodes not used: 3 idle, 1 down\|network interfaces that are down: 2\|' \
 	'set_to NODES_UNUSED "3 idle, 1 down"; set_to NICS_DOWN 2'
-reviewed 'settings' "setting: PPN=2, rather than 1\|setting: NICS=1, rather than none\|setting: \
-SYSTEM_NODES=8, rather than 9\|setting: CORES_PER_RANK=4, rather than 8\|setting: PLACEMENT=-m x, \
-rather than [^|]*\|setting: SRUN_OPTIONS=--bcast, rather than none\|" \
+reviewed 'settings' "setting: PPN=2 \(default: 1\)\|setting: NICS=1 \(found: none\)\|setting: \
+SYSTEM_NODES=8 \(found: 9\)\|setting: CORES_PER_RANK=4 \(default: 8\)\|setting: PLACEMENT=-m x \
+\(default: [^|]*\)\|setting: SRUN_OPTIONS=--bcast \(default: none\)\|" \
 	'set_to NICS 1; set_to NICS_FOUND ""; set_to NODES_FOUND 9; set_to CORES_PER_RANK 4
 	set_to PLACEMENT "-m x"; set_to SRUN_OPTIONS --bcast'
 reviewed 'more processes than cores' '' 'set_to CORES 1; set_to CORES_PER_RANK 1'

@@ -28,6 +28,7 @@ not() {
 # Without a launcher: which rank is traced, what counts as one row, and the status
 cd "$tmp" || exit 1
 unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID TRACE_OPTIONS
+unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
 
 for case in SLURM_PROCID=4 FLUX_TASK_RANK=3 PMI_RANK=2 OMPI_COMM_WORLD_RANK=1; do
 	export "${case?}"
@@ -46,6 +47,16 @@ for arguments in '' 2 'two true' '-2 true'; do
 	is "arguments '$arguments'" "$status|$err" \
 		'2|job/trace: error: usage: trace RANK COMMAND...'
 done
+for case in SLURM_NTASKS=4 FLUX_JOB_SIZE=3 PMI_SIZE=2 OMPI_COMM_WORLD_SIZE=1; do
+	export "${case?}"
+	size=${case#*=}
+	SLURM_PROCID=0 run "$trace" "$size" echo started
+	is "$case: a rank that does not exist" "$status|$out$err" "2|job/trace: error: there is no \
+rank $size; this launch has ranks 0 to $((size - 1))"
+	SLURM_PROCID=1 run "$trace" "$size" echo started
+	is "$case: said once" "$status|$out$err" '2|'
+done
+unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
 
 echo 'the input' >input
 "$trace" 2 sh -c 'cat; sleep 1.2; exit 3' <input >out 2>err
@@ -93,13 +104,15 @@ for awk in mawk gawk; do
 	fi
 	mkdir "$tmp/$awk"
 	ln -s "$(command -v $awk)" "$tmp/$awk/awk"
-	TRACE_OPTIONS='-e trace=openat,write,poll,lseek,read' PATH=$tmp/$awk:$PATH \
+	TRACE_OPTIONS='-e trace=execve,openat,write,poll,lseek,read' PATH=$tmp/$awk:$PATH \
 		run "$trace" 2 ./calls
 	for row in "openat .*/here" 'openat /proc/[a-z0-9]*/status' \
 		'openat, not found' 'write socket' 'poll socket' "lseek $tmp/input" \
 		"read $tmp/input"; do
 		ok "$awk: $row" has_row "$(printf '%s\n' "$err" | rows)" "$row" 100 0 || diag "$err"
 	done
+	ok "$awk: the directory of a relative path" has_row "$(printf '%s\n' "$err" | rows)" \
+		'execve [.]' 1 0
 done
 cd "$top" || exit 1
 
