@@ -69,11 +69,14 @@ END
 	esac
 	export srun mpirun	# for the shells of the cases
 
-	# The link of a node goes down. Whether the others leave MPI_Init without n2 depends on the
-	# MPI library, which may also find no route and end the job before the timeout.
+	# The link of a node goes down, and then the timeout expires. Whether the others have left
+	# MPI_Init without n2 depends on the MPI library, which may also find no route and end the
+	# job.
 	expect_alone link "$fails" \
-		'export UCX_TLS=tcp,self SHIM="n2 Init ip link set eth0 down"
-		../ziatest -t 12 2 "$srun"
+		'export UCX_TLS=tcp,self
+		export SHIM="n2 Init ip link set eth0 down; touch down.\$RANK; sleep 60"
+		../alarm down.2 down.3 &
+		../ziatest -t 99 2 "$srun"
 		status=$?
 		! grep -q "Fatal error in .*MPI_" out || echo "ziaprobe: MPI gave up"
 		exit $status' \

@@ -22,6 +22,22 @@ if [ -z "${JOB_TEST-}" ]; then
 		eval "${AT_SUMMARY-}"
 		exit "${VERDICT:-0}"
 	END
+	cat >"$tmp/submit" <<-'END'
+		#!/bin/sh
+		# submit ARGUMENT...: like sbatch --wait, which may notice the end of a job only half
+		# a minute later
+		id=$(sbatch --parsable "$@") || exit
+		while
+			sleep 0.5
+			state=$(scontrol show job "$id") || exit
+			echo "$state" | grep -qE 'JobState=(PENDING|CONFIGURING|RUNNING|COMPLETING)'
+		do
+			:
+		done
+		exit "$(echo "$state" | sed -n 's/.* ExitCode=\([0-9]*\):.*/\1/p' | sort -n |
+			tail -n 1)"
+	END
+	chmod +x "$tmp/submit"
 	mpicc.openmpi -shared -fPIC -o "$tmp/shim.so" "$top/tests/helpers/shim.c"
 	JOB_TEST=$tmp BOX=daemons timeout 300 "$top/tests/cluster" 3 sh "$top/tests/job.t" \
 		>"$tmp/daemons" 2>&1 &
@@ -38,7 +54,7 @@ fi
 cd "$JOB_TEST" || exit 1
 export TIMEOUT=60
 salloc='salloc --quiet --no-kill --exclusive'
-sbatch='sbatch --quiet --wait --output=log'
+sbatch="$JOB_TEST/submit --output=log"
 injected="SRUN_OPTIONS=--export=ALL,LD_PRELOAD=$JOB_TEST/shim.so"
 
 # job CASE COMMAND ARGUMENT...: runs COMMAND, which may begin with variables, on the script with
@@ -85,7 +101,7 @@ if [ "$BOX" = daemons ]; then
 	sed -i 's/^MessageTimeout=.*/MessageTimeout=100/; s/^SlurmdTimeout=.*/SlurmdTimeout=0/' \
 		"$SLURM_CONF"
 	scontrol reconfigure
-	job patient 'sbatch --quiet --wait --output=log --nodes=1' NICS=1 --check
+	job patient "$sbatch --nodes=1" NICS=1 --check
 	begin=$(date +%s)
 	SHIM="0 Finalize sh $PWD/stop slurmctld" job slurmctld \
 		'sbatch --quiet --output=log --nodes=2' NICS=1 RUNS=2 SWEEP='2 1' "$injected"
@@ -119,7 +135,7 @@ case $BOX in crash*)
 	node=n$((drawn + 1))
 	echo "$node" >"$BOX-node"
 	if [ "$BOX" = crash ]; then
-		export SHIM="$node Init sh $PWD/crash-in-launch.sh"
+		export SHIM="$node Pmix sh $PWD/crash-in-launch.sh"
 	else
 		{
 			poll 200 grep -q '^launch 1 of' "$BOX/log"
@@ -179,8 +195,9 @@ echo "$SLURM_JOB_ID|RUNNING|1:20|$SLURM_JOB_NODELIST"
 END
 chmod +x squeue/squeue
 stub="PATH=$PWD/squeue:$PATH REAL=$(command -v squeue)"
-# In the background: squeue does not answer at all, or not during the launches
-job unanswered "$stub $salloc --nodes=1" NICS=1 &
+# In the background, on nodes that no other job needs: squeue does not answer at all, or not during
+# the launches
+job unanswered "$stub $salloc --nodes=1 --nodelist=n5" NICS=1 &
 cat >answering <<'END'
 # Lets squeue answer the third question
 {
@@ -191,7 +208,8 @@ cat >answering <<'END'
 } &
 exec "$@"
 END
-SHIM='0 Finalize rm answering; sleep 25' job reckoned "$stub $salloc --nodes=1 sh $PWD/answering" \
+SHIM='0 Finalize rm answering; sleep 25' job reckoned \
+	"$stub $salloc --nodes=1 --nodelist=n6 sh $PWD/answering" \
 	NICS=1 RUNS=2 TIMEOUT=600 "$injected" &
 
 # Errors outside a job, or in a directory that cannot be used
@@ -496,7 +514,7 @@ full_disk() {	# MOMENT FILE VARIABLE...: at that MOMENT, FILE cannot be written
 	moment=$1 file=$2
 	shift 2
 	mkdir "full-$moment"
-	env "$@" sbatch --quiet --wait --nodes=1 --nodelist=n1 --chdir="$PWD/full" \
+	env "$@" ./submit --nodes=1 --nodelist=n1 --chdir="$PWD/full" \
 		--output="$PWD/full-$moment/log" small/run_ziatest.sh RUNS=2 NICS=1 "$injected"
 	is "a full disk, $moment: the status" $? 1
 	# shellcheck disable=SC2029 # expands here

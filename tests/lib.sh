@@ -121,7 +121,7 @@ poll() {
 		if [ "$(date +%s)" -ge "$end" ]; then
 			return 1
 		fi
-		sleep 0.02
+		sleep 0.2
 	done
 }
 

@@ -141,6 +141,7 @@ library() {
 fifo='open(getenv("FIFO"), O_RDONLY)'
 library nap.so 'usleep(3000000)'
 library libpsm2.so.2.2 'usleep(3000000)'
+library short.so 'usleep(100000)'
 library abort.so 'usleep(3000000); abort()'
 library fifo.so "$fifo"
 library hang.so 'sleep(99)'
@@ -232,7 +233,7 @@ END
 		SHIM="$rank Start load $tmp/libpsm2.so.2.2" ../ziatest 2 "$srun $trace $rank"' \
 		"$result"
 	traced caller-later 0 'export TRACE_OPTIONS="-k -e trace=clock_nanosleep,pread64"
-		SHIM="$rank Gather load $tmp/libpsm2.so.2.2" ../ziatest 2 "$srun $trace $rank"' \
+		SHIM="$rank Gather load $tmp/short.so" ../ziatest 2 "$srun $trace $rank"' \
 		"$result"
 	traced search 0 'SHIM="$rank Start load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
 		"$result"
@@ -245,8 +246,8 @@ END
 	traced fifo "$fails" '../../expire Start.$rank &
 		export SHIM="$rank Start load $tmp/fifo.so"
 		../../patient ../ziatest -t 99 2 "$srun $trace $rank"' "$late" "*$late"
-	traced helper "$fails" '../../expire Init.$rank &
-		export SHIM="$rank Init load $tmp/hang.so" HELPER=1
+	traced helper "$fails" '../../expire Start.$rank &
+		export SHIM="$rank Start load $tmp/hang.so" HELPER=1
 		../../patient ../ziatest -t 99 2 "$srun $trace $rank"' "$late" "*$late"
 	traced deaf "$fails" '../../expire Start.$rank &
 		export SHIM="$rank Start load $tmp/deaf.so"

@@ -281,7 +281,6 @@ int MPI_Init(int *argc, char ***argv)
 	sigset_t alarm;
 	int result;
 
-	early_fault("Start");
 	if (getenv("HELPER")) {
 		if (pthread_create(&thread, NULL, helper, NULL) != 0)
 			abort();
@@ -289,6 +288,7 @@ int MPI_Init(int *argc, char ***argv)
 		sigaddset(&alarm, SIGALRM);
 		pthread_sigmask(SIG_BLOCK, &alarm, NULL); /* the library's threads inherit it */
 	}
+	early_fault("Start");
 	result = PMPI_Init(argc, argv);
 	fault("Init");
 	return result;
