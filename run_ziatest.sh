@@ -10,7 +10,7 @@
 ##SBATCH --account=NAME
 
 # Launches Ziatest on the nodes of a Slurm job, one launch after the other, and packs an archive to
-# hand in. Submit it in the directory in which you ran make:
+# hand in. Submit it from the directory in which you ran make:
 #
 #	sbatch --nodes=1 run_ziatest.sh --check=256	# only show what it would do on 256 nodes
 #	sbatch --nodes=256 run_ziatest.sh

@@ -82,8 +82,8 @@ static int check_placement(const struct run *run)
 	if (later < 0)
 		return 1;
 	print_error("wrong placement: ranks %d and %d must be on %s, but their hosts are %s and "
-		    "%s; start exactly N = %d processes on every node, and fill one before the "
-		    "next, with srun --distribution=block or mpirun --map-by ppr:%d:node",
+		    "%s; start exactly N = %d processes on every node, and fill one node before "
+		    "the next, with srun --distribution=block or mpirun --map-by ppr:%d:node",
 		    earlier, later, rule, host_of(run, earlier), host_of(run, later), run->n,
 		    run->n);
 	return 0;
