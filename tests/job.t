@@ -24,8 +24,8 @@ if [ -z "${JOB_TEST-}" ]; then
 	END
 	cat >"$tmp/submit" <<-'END'
 		#!/bin/sh
-		# submit ARGUMENT...: like sbatch --wait, which may notice the end of a job only half
-		# a minute later
+		# submit ARGUMENT...: like sbatch --wait, which may notice the end of a job only
+		# half a minute later
 		id=$(sbatch --parsable "$@") || exit
 		while
 			sleep 0.5
