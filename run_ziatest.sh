@@ -18,7 +18,8 @@
 #
 # For the administrator:
 # - It writes ziatest-CLUSTER-JOBID/, ziatest-CLUSTER-JOBID.tar.gz (with -FAIL in the name if a
-#   verdict is FAIL or, without a summary, if a launch failed) and the log, in this directory.
+#   verdict is FAIL or, without a summary, if a launch failed or was not made) and the log, in
+#   this directory.
 # - It cancels only its own steps, which are named ziatest-JOBID-PID.
 # - A launch takes at most TIMEOUT + 40 seconds. If its step has not ended by then, the job waits
 #   for Slurm to take a crashed node from it, for at most 5/3 of SlurmdTimeout plus a minute.

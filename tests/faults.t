@@ -76,7 +76,7 @@ END
 		'export UCX_TLS=tcp,self
 		export SHIM="n2 Init ip link set eth0 down; touch down.\$RANK; sleep 60"
 		../alarm down.2 down.3 &
-		../ziatest -t 99 2 "$srun"
+		../ziatest -t 60 2 "$srun"
 		status=$?
 		! grep -q "Fatal error in .*MPI_" out || echo "ziaprobe: MPI gave up"
 		exit $status' \

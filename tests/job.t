@@ -29,13 +29,13 @@ if [ -z "${JOB_TEST-}" ]; then
 		id=$(sbatch --parsable "$@") || exit
 		while
 			sleep 0.5
-			state=$(scontrol show job "$id") || exit
+			state=$(scontrol show job "$id") || state='JobState=RUNNING, or unknown'
 			echo "$state" | grep -qE 'JobState=(PENDING|CONFIGURING|RUNNING|COMPLETING)'
 		do
 			:
 		done
-		exit "$(echo "$state" | sed -n 's/.* ExitCode=\([0-9]*\):.*/\1/p' | sort -n |
-			tail -n 1)"
+		exit "$(echo "$state" | sed -n 's/.* ExitCode=0:[1-9].*/1/p
+			s/.* ExitCode=\([0-9]*\):.*/\1/p' | sort -n | tail -n 1)"
 	END
 	chmod +x "$tmp/submit"
 	mpicc.openmpi -shared -fPIC -o "$tmp/shim.so" "$top/tests/helpers/shim.c"

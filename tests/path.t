@@ -118,11 +118,11 @@ delay() {
 	wrapped)
 		of_node daemon ', a\) \(b c, cut he'
 		launch="$ziatest '$srun {} \"../a) (b c, cut here\"'" ;;
-	hidden)	# from ranks without this capability that are not in the group
+	hidden)	# slurmstepd, from ranks without CAP_SYS_PTRACE that are not in group 1
 		of_node spawn
 		add=expect_alone
 		prepare="$prepare
-			mount -o remount,hidepid=2,gid=65534 /proc"
+			mount -o remount,hidepid=2,gid=1 /proc || echo ziaprobe: no hidepid"
 		launch="$ziatest '$srun {} setpriv --bounding-set -sys_ptrace'" ;;
 	mpirun)
 		of_node daemon ', (orted|prted)'
