@@ -270,34 +270,38 @@ static int print_result(struct run *run)
 }
 
 /* Returns whether this world cannot be measured. If so, prints why, once per job, and stores the
- * exit status in *STATUS. Reasons: MPI and the launcher do not match, the arguments are invalid
- * (WRONG is the message from parse()), or the number of processes is not a multiple of N. */
-static int refuse(const char *wrong, int divisible, int *status)
+ * exit status in *STATUS. Reasons: MPI and the launcher do not match, because the world is smaller
+ * than the one that was LAUNCHED; the arguments are invalid (WRONG is the message from parse()); or
+ * the number of processes is not a multiple of N. */
+static int refuse(struct world launched, const char *wrong, int *status)
 {
-	int rank, started = world.size == 1 ? launched_size("/proc/self/environ", &rank) : 0;
-
-	if (started > 1) {
-		*status = rank <= 0;
-		if (rank <= 0)
+	if (world.size == 1 && launched.size > 1) {
+		*status = launched.rank <= 0;
+		if (launched.rank <= 0)
 			print_error("the launcher started %d processes, but each is alone in its "
 				    "MPI_COMM_WORLD: the launcher and the MPI library do not "
 				    "match; use the mpirun of this MPI library, or another srun "
 				    "--mpi=TYPE (see srun --mpi=list)",
-				    started);
+				    launched.size);
 		else
 			poll(NULL, 0, 1000); /* gives rank 0 time to print it */
 		return 1;
 	}
-	if (!wrong && divisible)
-		return 0;
 	*status = 2;
-	if (world.rank == 0 && wrong)
-		print_error("%s\n%s", wrong, usage);
-	else if (world.rank == 0)
-		print_error("the number of processes, %d, is not a multiple of N = %d; start "
-			    "exactly N = %d processes on every node",
-			    world.size, options.n, options.n);
-	return 1;
+	if (wrong) {
+		if (world.rank == 0)
+			print_error("%s\n%s", wrong, usage);
+		return 1;
+	}
+	if (world.size % options.n != 0) {
+		if (world.rank == 0)
+			print_error("the number of processes, %d, is not a multiple of N = %d; "
+				    "start exactly N = %d processes on every node",
+				    world.size, options.n, options.n);
+		return 1;
+	}
+	*status = 0;
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -306,6 +310,7 @@ int main(int argc, char **argv)
 	static struct run run; /* so that leak checkers reach what it points to */
 	struct record mine;
 	struct estimate boot = read_offset(CLOCK_BOOTTIME), raw = read_offset(CLOCK_MONOTONIC_RAW);
+	struct world launched;
 	int64_t entered, returned, replied = UNKNOWN;
 	const char *wrong;
 	int divisible, status = 0;
@@ -313,6 +318,7 @@ int main(int argc, char **argv)
 	note_work(MAIN_ENTERED);
 	entered = now();
 	wrong = parse(argc, argv);
+	world = launched = launched_world();
 	note_state(IN_MPI_INIT, 0, entered);
 	if (!wrong && options.timeout)
 		arm_timeout(options.start, options.timeout);
@@ -326,11 +332,11 @@ int main(int argc, char **argv)
 		replied = exchange(world.rank, world.size, options.n, returned);
 	/* ---- Off the clock from here on ---- */
 
-	/* refuse() comes only now because it reads files, which would take time on the clock. If it
-	 * refuses a world of one process, the exchange was with itself and did no harm. */
+	/* If refuse() refuses a world of one process, the exchange was with itself and did no
+	 * harm. */
 	note_state(FOR_OTHERS, 0, now());
 	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
-	if (!refuse(wrong, divisible, &status)) {
+	if (!refuse(launched, wrong, &status)) {
 		run.start = options.start;
 		run.size = world.size;
 		run.n = options.n;

@@ -1,7 +1,8 @@
 /*
- * process.c - which node this is, when this process was created, and what it runs
+ * process.c - what the launcher says about this process, which node this is, when the process was
+ * created, and what it runs
  *
- * Off the clock.
+ * On the clock: launched_world().
  */
 #include "run.h"
 
@@ -9,6 +10,33 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+/* Returns this process's rank and the number of processes, as its launcher gives them in environment
+ * variables; both are -1 if it gives no number. The first launcher in this list whose variable is
+ * set wins, because it may have been called from a shell that was started by a launcher further
+ * down the list. Must be called before MPI_Init, which may set some of these variables itself. */
+struct world launched_world(void)
+{
+	static const struct {
+		const char *size, *rank;
+	} launchers[] = {
+		{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, /* Open MPI's mpirun */
+		{"PMI_SIZE", "PMI_RANK"}, /* Hydra, PALS, Slurm with PMI-1 or PMI-2 */
+		{"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
+		{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+	};
+
+	for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+		int size = (int)to_number(getenv(launchers[i].size), INT_MAX);
+
+		if (size >= 0)
+			return (struct world){
+				.rank = (int)to_number(getenv(launchers[i].rank), INT_MAX),
+				.size = size,
+			};
+	}
+	return (struct world){-1, -1};
+}
 
 /* Fills in which node this is, and whether ziatest ran on it. The kernel's boot id identifies a
  * node even if containers on different nodes share a host name, or containers on one node have

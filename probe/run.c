@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <stdarg.h>
 
-struct world world = {-1, 0};
+struct world world = {-1, -1};
 
 /* Returns the time of CLOCK in us. */
 int64_t read_clock(clockid_t clock)

@@ -22,9 +22,8 @@
  *	run.c		clocks, numbers, messages and memory
  *	work.c		how this process spent its time: on a CPU, waiting for one, or blocked
  *	fence.c		when this rank waits for the others in MPI_Init
- *	launcher.c	how many processes the launcher started, and which one this is
+ *	process.c	which node this is, when this process was created, and by which launcher
  *	timeout.c	what a rank does when the timeout expires
- *	process.c	which node this is, when this process was created, and what it runs
  *	clocks.c	the offsets between the blocks' clocks, and the reference clock
  *	gather.c	what rank 0 needs to know about every rank
  *	judge.c		whether the measurement is valid, and which warnings the result needs
@@ -136,8 +135,8 @@ struct run {
 
 /* ---- run.c ---- */
 
-/* This process. Until MPI_Init returns, its rank is -1 or, with -t, the one that the launcher
- * assigned. */
+/* This process's rank, and the number of ranks: until MPI_Init returns, as the launcher gives them;
+ * -1 if it does not. */
 extern struct world {
 	int rank, size;
 } world;
@@ -168,10 +167,13 @@ const char *fence_interface(void);
 int in_fence(int64_t *since, enum mark *from);
 void read_fences(struct record *record);
 
-/* ---- launcher.c ---- */
+/* ---- process.c ---- */
 
-int launched_rank(void);
-int launched_size(const char *environment, int *rank);
+struct world launched_world(void);
+void identify_node(struct record *record);
+void read_creation(struct record *record, int64_t boot);
+int64_t executable_size(void);
+void read_mpi_version(char *text);
 
 /* ---- timeout.c ---- */
 
@@ -182,13 +184,6 @@ enum state { IN_MPI_INIT, IN_FENCE, FOR_REPLY, FOR_MESSAGE, FOR_OTHERS, WRITING 
 void arm_timeout(int64_t start, int seconds);
 void note_state(enum state state, int rank, int64_t since);
 void stop_if_timed_out(void);
-
-/* ---- process.c ---- */
-
-void identify_node(struct record *record);
-void read_creation(struct record *record, int64_t boot);
-int64_t executable_size(void);
-void read_mpi_version(char *text);
 
 /* ---- clocks.c ---- */
 

@@ -140,7 +140,7 @@ static void time_out(int number)
 }
 
 /* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that moment has
- * passed. Until MPI assigns this process a rank, the one that the launcher assigned is used. */
+ * passed. */
 void arm_timeout(int64_t start, int seconds)
 {
 	/* SA_NODEFER: give_up() may interrupt time_out(). */
@@ -151,7 +151,6 @@ void arm_timeout(int64_t start, int seconds)
 
 	job_start = start;
 	limit = seconds;
-	world.rank = launched_rank();
 	if (left > 0)
 		timer.it_value = (struct timeval){left / 1000000, left % 1000000};
 	deadline = read_clock(CLOCK_MONOTONIC) + MAX(left, 0);

@@ -4,7 +4,6 @@
 #undef main
 #include "../../probe/clocks.c"
 #include "../../probe/judge.c"
-#include "../../probe/launcher.c"
 #include "../../probe/work.c"
 
 #include <pthread.h>
@@ -47,22 +46,19 @@ static void is_parsed(const char *words, int64_t start, int n, int timeout)
 		ok(options.start == start && options.n == n && options.timeout == timeout, words);
 }
 
-/* Checks that the launcher's environment TEXT, with blanks between the entries, gives SIZE and
+/* Checks that an environment of nothing but TEXT, with a blank between the entries, gives SIZE and
  * RANK; -1 means that it does not give the value. */
 static void is_launched(const char *text, int size, int rank)
 {
-	char path[] = "/tmp/environ.XXXXXX";
-	FILE *file = fdopen(mkstemp(path), "w");
-	int got_rank, got_size;
+	static char copy[200];
+	struct world got;
 
-	for (const char *c = text; *c; c++)
-		fputc(*c == ' ' ? '\0' : *c, file);
-	fputc('\0', file);
-	fclose(file);
-	got_size = launched_size(path, &got_rank);
-	remove(path);
-	if (!ok(got_size == size && got_rank == rank, text))
-		printf("# got size %d, rank %d\n", got_size, got_rank);
+	clearenv();
+	for (char *entry = strtok(strcpy(copy, text), " "); entry; entry = strtok(NULL, " "))
+		putenv(entry);
+	got = launched_world();
+	if (!ok(got.size == size && got.rank == rank, text))
+		printf("# got size %d, rank %d\n", got.size, got.rank);
 }
 
 /* Checks which placement rule blocks of N ranks break. NODES and HOSTS have a letter for the node
@@ -559,7 +555,7 @@ static void test_arguments(void)
 
 static void test_launchers(void)
 {
-	is_launched("HOME=/ SLURM_PROCID=0", -1, 0);
+	is_launched("HOME=/ SLURM_PROCID=0", -1, -1);
 	is_launched("PMI_SIZE=8 PMI_RANK=3", 8, 3);
 	is_launched("SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1", 2, 1);
 	is_launched("FLUX_JOB_SIZE=2 FLUX_TASK_RANK=0", 2, 0);
