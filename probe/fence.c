@@ -9,12 +9,14 @@
  * it.)
  *
  * A non-blocking fence returns at once and ends in a callback. Until then, the MPI library may do
- * work of its own, and may find afterwards that it need not wait. To wait, Open MPI calls usleep in
- * a loop until the callback arrives, so usleep is intercepted, too.
+ * work of its own. Open MPI may find afterwards that it need not wait; to wait, it calls usleep in a
+ * loop until the callback arrives, so usleep is intercepted, too. With any other MPI, a rank is
+ * taken to wait as soon as it has entered the fence.
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
- * (work.c); one look-up per function, which takes 4 to 7 us; and for each usleep in a non-blocking
- * fence, a look-up of its caller, until the rank is known to wait.
+ * (work.c); one look-up per function, which takes 4 to 7 us; one of Open MPI's library, for the
+ * first non-blocking fence; and for each usleep in such a fence, a look-up of its caller, until the
+ * rank is known to wait.
  *
  * Fences cannot be seen if the MPI library has its start-up protocol built in, as MPICH does, or is
  * linked so that its calls cannot be intercepted. Builds by hand leave this code out. So do static
@@ -24,29 +26,21 @@
 
 #include <stdatomic.h>
 
-_Static_assert(FENCES <= 8, "a record has 8 bits for background and waited");
+enum fence_state {
+	NOT_ENTERED,
+	OUTSTANDING, /* non-blocking; this rank is doing other work */
+	WAITING,
+	PASSED, /* the callback came while this rank was doing other work */
+	LEFT, /* this rank waited */
+};
 
 /* The first fences. Callbacks write here from the library's thread. */
 static struct {
-	_Atomic int64_t entered, left; /* stamps; 0 if it has not been entered or left yet */
-	atomic_bool background; /* it is non-blocking */
-	atomic_bool waited; /* it is non-blocking, and this rank has called usleep to wait in it */
+	atomic_int state;
+	_Atomic int64_t entered, ended; /* stamps; valid as soon as the state says so */
 } fences[FENCES];
 
-/* The name of the function that the MPI library called last to enter a fence, or NULL. */
-static const char *last_function;
-
-/* Returns the interface whose fences are seen: "PMIx", "PMI2" or "PMI", in static storage; NULL if
- * none have been seen. */
-const char *fence_interface(void)
-{
-	static char text[8];
-
-	if (!last_function)
-		return NULL;
-	snprintf(text, sizeof text, "%.*s", (int)strcspn(last_function, "_"), last_function);
-	return text;
-}
+const char *fence_interface;
 
 /* Returns whether this rank is waiting in a fence now. If it has entered any, stores in *FROM the
  * mark at which its present state began, and in *SINCE the stamp of that mark. What a rank does in
@@ -57,42 +51,41 @@ int in_fence(int64_t *since, enum mark *from)
 	int waiting = 0;
 
 	for (int i = 0; i < FENCES; i++) {
-		int64_t entered = fences[i].entered, left = fences[i].left;
-		int waits = !fences[i].background || fences[i].waited;
-		int has_left = waits && left;
+		int state = fences[i].state;
 
-		if (!entered)
+		if (state == NOT_ENTERED)
 			continue;
-		waiting = waits && !left;
-		*since = has_left ? left : entered;
-		*from = (has_left ? FENCE_LEFT : FENCE_ENTERED) + 2 * i;
+		waiting = state == WAITING;
+		*since = state == LEFT ? fences[i].ended : fences[i].entered;
+		*from = (state == LEFT ? FENCE_LEFT : FENCE_ENTERED) + 2 * i;
 	}
 	return waiting;
 }
 
-/* Fills in the fences in RECORD: their stamps, what this process had done by then, and which of
- * them it waited in. RECORD must already hold INIT_RETURNED. Counting stops at the first fence that
- * had not ended before MPI_Init returned; its stamps and those of later fences are UNKNOWN. */
+/* Fills in the fences in RECORD: their stamps, and what this process had done by then. A fence in
+ * which this rank did not wait has no stamp of leaving. RECORD must already hold INIT_RETURNED.
+ * Counting stops at the first fence that had not ended by then; its stamps and those of later
+ * fences are UNKNOWN. */
 void read_fences(struct record *record)
 {
-	int k = 0;
+	int to = FENCE_ENTERED;
 
 	for (int m = FENCE_ENTERED; m < FENCES_END; m++)
 		record->stamp[m] = UNKNOWN;
 	for (int i = 0; i < FENCES; i++) {
-		int64_t entered = fences[i].entered, left = fences[i].left;
+		int state = fences[i].state, from = FENCE_ENTERED + 2 * i;
 
-		if (!entered)
+		if (state == NOT_ENTERED) /* a call that failed */
 			continue;
-		if (!left || left > record->stamp[INIT_RETURNED])
+		if (state < PASSED || fences[i].ended > record->stamp[INIT_RETURNED])
 			break;
-		for (int side = FENCE_ENTERED; side <= FENCE_LEFT; side++) {
-			record->stamp[side + 2 * k] = side == FENCE_ENTERED ? entered : left;
-			store_reading(record, side + 2 * k, side + 2 * i);
+		record->stamp[to] = fences[i].entered;
+		store_reading(record, to, from);
+		if (state == LEFT) {
+			record->stamp[to + 1] = fences[i].ended;
+			store_reading(record, to + 1, from + 1);
 		}
-		record->background |= (uint8_t)(fences[i].background << k);
-		record->waited |= (uint8_t)(fences[i].waited << k);
-		k++;
+		to += 2;
 	}
 }
 
@@ -116,10 +109,10 @@ static _Thread_local int depth;
 /* The index of the fence that this thread entered last, or -1 if that does not count. */
 static _Thread_local int last_entered = -1;
 
-/* Begins a fence, which counts only if it is a fence OF_ALL ranks. BACKGROUND is set if it is
- * non-blocking. Returns its index, or -1 if it does not count. Every call must be matched by a call
- * to leave_fence() or, for a non-blocking fence, by depth--. */
-static int enter_fence(int of_all, int background)
+/* Begins a fence of INTERFACE, which counts only if it is a fence OF_ALL ranks. Returns its index,
+ * or -1 if it does not count. Every call must be matched by a call to leave_fence() or, for a
+ * non-blocking fence, by depth--. */
+static int enter_fence(const char *interface, int of_all, enum fence_state state)
 {
 	int64_t entered;
 	int i = -1;
@@ -133,17 +126,23 @@ static int enter_fence(int of_all, int background)
 	last_entered = i;
 	if (i < 0)
 		return -1;
+	fence_interface = interface;
 	entered = now();
 	note_work(FENCE_ENTERED + 2 * i);
-	fences[i].background = background;
 	fences[i].entered = entered;
+	fences[i].state = state;
 	return i;
 }
 
-static void stamp_left(int i)
+/* Ends fence I, whether this rank has waited in it or not. */
+static void end_fence(int i)
 {
+	int state = OUTSTANDING;
+
 	note_work(FENCE_LEFT + 2 * i);
-	fences[i].left = now();
+	fences[i].ended = now();
+	if (!atomic_compare_exchange_strong(&fences[i].state, &state, PASSED))
+		fences[i].state = LEFT;
 }
 
 /* Ends fence I, where I is the value that enter_fence() returned. */
@@ -151,7 +150,7 @@ static void leave_fence(int i)
 {
 	depth--;
 	if (i >= 0)
-		stamp_left(i);
+		end_fence(i);
 }
 
 /* Ends a non-blocking fence. It is called instead of the caller's callback, which it then calls. */
@@ -159,7 +158,7 @@ static void complete_fence(int status, void *data)
 {
 	struct callback *callback = data;
 
-	stamp_left((int)(callback - callbacks));
+	end_fence((int)(callback - callbacks));
 	callback->done(status, callback->data);
 }
 
@@ -195,7 +194,6 @@ static void find_function(void **function, const char *name, void *caller)
 	void *program;
 	Dl_info object;
 
-	last_function = name;
 	if (*function) /* found by an earlier call */
 		return;
 	*function = dlsym(RTLD_NEXT, name);
@@ -211,11 +209,11 @@ static void find_function(void **function, const char *name, void *caller)
  * PMI_Allgather, through which Cray's MPI exchanges addresses, has been tried only with a
  * stand-in. */
 #define EXPORTED __attribute__((visibility("default")))
-#define FENCE_OF(name, parameters, arguments, of_all)                                              \
+#define FENCE_OF(interface, name, parameters, arguments, of_all)                                   \
 	EXPORTED int name parameters                                                               \
 	{                                                                                          \
 		static int(*function) parameters;                                                  \
-		int fence = enter_fence(of_all, 0), result = -1;                                   \
+		int fence = enter_fence(interface, of_all, WAITING), result = -1;                  \
                                                                                                    \
 		find_function((void **)&function, #name, __builtin_return_address(0));             \
 		if (function)                                                                      \
@@ -223,11 +221,24 @@ static void find_function(void **function, const char *name, void *caller)
 		leave_fence(fence);                                                                \
 		return result;                                                                     \
 	}
-FENCE_OF(PMIx_Fence, (const void *procs, size_t count, const void *info, size_t infos),
+FENCE_OF("PMIx", PMIx_Fence, (const void *procs, size_t count, const void *info, size_t infos),
 	 (procs, count, info, infos), covers_all_ranks(procs, count))
-FENCE_OF(PMI2_KVS_Fence, (void), (), 1)
-FENCE_OF(PMI_Barrier, (void), (), 1)
-FENCE_OF(PMI_Allgather, (void *in, void *out, int length), (in, out, length), 1)
+FENCE_OF("PMI2", PMI2_KVS_Fence, (void), (), 1)
+FENCE_OF("PMI", PMI_Barrier, (void), (), 1)
+FENCE_OF("PMI", PMI_Allgather, (void *in, void *out, int length), (in, out, length), 1)
+
+/* Returns the address at which the library that holds Open MPI's start-up is loaded, or NULL if this
+ * process uses another MPI. It is looked up once, when the first non-blocking fence begins. */
+static void *open_mpi(void)
+{
+	static _Atomic(void *) library;
+	Dl_info object;
+	void *init;
+
+	if (!library && (init = dlsym(RTLD_DEFAULT, "ompi_mpi_init")) && dladdr(init, &object))
+		library = object.dli_fbase;
+	return library;
+}
 
 /* The non-blocking fence ends in its callback. If the call returns anything other than PMIX_SUCCESS
  * (0), there will be no callback, so it was not a fence. */
@@ -236,7 +247,8 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 			   callback_fn *done, void *data)
 {
 	static int (*function)(const void *, size_t, const void *, size_t, callback_fn *, void *);
-	int fence = enter_fence(done && covers_all_ranks(procs, count), 1), result = -1;
+	int result = -1, fence = enter_fence("PMIx", done && covers_all_ranks(procs, count),
+					     open_mpi() ? OUTSTANDING : WAITING);
 
 	find_function((void **)&function, "PMIx_Fence_nb", __builtin_return_address(0));
 	if (fence >= 0) {
@@ -248,33 +260,22 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 		result = function(procs, count, info, infos, done, data);
 	depth--;
 	if (fence >= 0 && result != 0)
-		fences[fence].entered = 0;
+		fences[fence].state = NOT_ENTERED;
 	return result;
 }
 
-/* Returns whether CALLER is in the library that contains Open MPI's start-up. Other libraries
- * also call usleep (libpsm2, libinfinipath, libfabric), but that counts as work. */
-static int is_open_mpi(void *caller)
-{
-	static _Atomic(void *) library; /* its address; looked up once */
-	Dl_info object;
-	void *init;
-
-	if (!library && (init = dlsym(RTLD_DEFAULT, "ompi_mpi_init")) && dladdr(init, &object))
-		library = object.dli_fbase;
-	return library && dladdr(caller, &object) && object.dli_fbase == library;
-}
-
 /* Does what the C library's usleep does. If Open MPI calls it while the callback of a non-blocking
- * fence is outstanding, this rank is waiting in that fence. */
+ * fence is outstanding, this rank is waiting in that fence. Other libraries also call usleep
+ * (libpsm2, libinfinipath, libfabric), but that counts as work. */
 EXPORTED int usleep(useconds_t us)
 {
 	struct timespec time = {us / 1000000, us % 1000000 * 1000};
-	int i = last_entered;
+	int i = last_entered, state = OUTSTANDING;
+	Dl_info caller;
 
-	if (i >= 0 && fences[i].background && !fences[i].waited && !fences[i].left &&
-	    is_open_mpi(__builtin_return_address(0)))
-		fences[i].waited = 1;
+	if (i >= 0 && fences[i].state == OUTSTANDING &&
+	    dladdr(__builtin_return_address(0), &caller) && caller.dli_fbase == open_mpi())
+		atomic_compare_exchange_strong(&fences[i].state, &state, WAITING);
 	return nanosleep(&time, NULL);
 }
 #endif

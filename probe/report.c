@@ -143,7 +143,7 @@ void print_report(const struct run *run, const struct path *path, const struct o
 	print_path(run, path);
 	print_table(run);
 	if (run->fences > 0)
-		fprintf(stderr, "fences: %d, %s\n", run->fences, fence_interface());
+		fprintf(stderr, "fences: %d, %s\n", run->fences, fence_interface);
 	else
 		fputs("fences: none\n", stderr);
 	if (nodes > 1)

@@ -86,7 +86,8 @@ enum { READINGS = INIT_RETURNED - MAIN_ENTERED + 1 };
 /* The data about each rank that the second gather brings to rank 0. They never change
  * afterwards. */
 struct record {
-	int64_t stamp[MARKS]; /* or UNKNOWN; START is the start that this rank was given */
+	int64_t stamp[MARKS]; /* or UNKNOWN; START is the start that this rank was given; a fence in
+			       * which it did not wait has no FENCE_LEFT */
 	int64_t repeat; /* the round trip of the repeated exchange, or UNKNOWN */
 	int64_t jump; /* of the node's clock while the job ran; 0 if within the error of the
 		       * readings */
@@ -95,8 +96,6 @@ struct record {
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
 	uint32_t cpu[READINGS], cpu_wait[READINGS]; /* the readings (work.c) */
 	uint16_t faults[READINGS];
-	uint8_t background; /* bit k is set if fence k is non-blocking ... */
-	uint8_t waited; /* ... and if this rank called usleep to wait in it (fence.c) */
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
 	char parent[16]; /* the name of the parent process, truncated by the kernel */
 	char by_mpirun; /* whether the parent is mpirun or one of its daemons */
@@ -163,7 +162,7 @@ struct work recorded_work(const struct record *record, enum mark from, enum mark
 
 /* ---- fence.c ---- */
 
-const char *fence_interface(void);
+extern const char *fence_interface; /* of the latest fence: "PMIx", "PMI2" or "PMI" */
 int in_fence(int64_t *since, enum mark *from);
 void read_fences(struct record *record);
 

@@ -36,36 +36,24 @@ static int64_t local_start(const struct run *run, int rank)
 	return run->start + correction(run, rank);
 }
 
-/* Returns the number of fences that count: those that every rank has entered and left. */
+/* Returns the number of fences that count: those that every rank has entered. */
 static int count_fences(const struct run *run)
 {
 	int fences = FENCES;
 
 	for (int rank = 0; rank < run->size; rank++)
 		while (fences > 0 &&
-		       run->records[rank].stamp[FENCE_LEFT + 2 * (fences - 1)] == UNKNOWN)
+		       run->records[rank].stamp[FENCE_ENTERED + 2 * (fences - 1)] == UNKNOWN)
 			fences--;
 	return fences;
 }
 
-/* Returns whether any rank was seen waiting for a non-blocking fence by calling usleep. If none
- * was, the MPI library waits in some other way, as soon as it has entered the fence. */
-static int waits_are_seen(const struct run *run)
-{
-	for (int rank = 0; rank < run->size; rank++)
-		if (run->records[rank].waited)
-			return 1;
-	return 0;
-}
-
 /* Draws the timeline of RANK: turns its stamps into marks, but leaves out those of fences that do
- * not count. If WAITS_SEEN is set, a non-blocking fence in which this rank did not wait gets no
- * mark of leaving. */
-static void draw_timeline(struct run *run, int rank, int waits_seen)
+ * not count. */
+static void draw_timeline(struct run *run, int rank)
 {
 	const struct record *record = run->records + rank;
 	int64_t *mark = run->timelines[rank].mark, start = local_start(run, rank);
-	int skipped = waits_seen ? record->background & ~record->waited : 0;
 
 	memcpy(mark, record->stamp, sizeof record->stamp);
 	if (is_older(mark[PARENT_CREATED], start) && strcmp(record->parent, "slurmstepd") != 0)
@@ -73,12 +61,8 @@ static void draw_timeline(struct run *run, int rank, int waits_seen)
 	/* UNKNOWN is less than any stamp, so it stays. */
 	mark[CREATED] = MIN(mark[CREATED], mark[MAIN_ENTERED]);
 	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
-	for (int k = 0; k < FENCES; k++) {
-		if (k >= run->fences)
-			mark[FENCE_ENTERED + 2 * k] = UNKNOWN;
-		if (k >= run->fences || skipped >> k & 1)
-			mark[FENCE_LEFT + 2 * k] = UNKNOWN;
-	}
+	for (int m = FENCE_ENTERED + 2 * run->fences; m < FENCES_END; m++)
+		mark[m] = UNKNOWN;
 	mark[START] = 0;
 	for (int m = PARENT_CREATED, before = START; m < MARKS; m++)
 		if (mark[m] != UNKNOWN) {
@@ -90,14 +74,12 @@ static void draw_timeline(struct run *run, int rank, int waits_seen)
 /* Draws the timelines of all ranks, and finds the latest marks. */
 void draw_timelines(struct run *run)
 {
-	int waits_seen = waits_are_seen(run);
-
 	run->timelines = allocate(run->size, sizeof *run->timelines);
 	run->fences = count_fences(run);
 	for (int m = 0; m < MARKS; m++)
 		run->latest[m] = -1;
 	for (int rank = 0; rank < run->size; rank++) {
-		draw_timeline(run, rank, waits_seen);
+		draw_timeline(run, rank);
 		for (int m = PARENT_CREATED; m < FENCES_END; m++) {
 			int64_t mark = mark_of(run, rank, m);
 

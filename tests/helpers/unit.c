@@ -171,14 +171,10 @@ static void delay_one(struct run *run, int rank, int mark, int64_t late)
 			run->records[rank].stamp[m] += late;
 }
 
-/* Makes the fences of RUN whose bits are set in BACKGROUND non-blocking, and lets all ranks wait in
- * those whose bits are set in WAITED. */
-static void in_background(struct run *run, uint8_t background, uint8_t waited)
+/* Lets RANK pass fence K, which is non-blocking, without waiting in it. */
+static void pass(struct run *run, int rank, int k)
 {
-	for (int rank = 0; rank < run->size; rank++) {
-		run->records[rank].background = background;
-		run->records[rank].waited = waited;
-	}
+	run->records[rank].stamp[FENCE_LEFT + 2 * k] = UNKNOWN;
 }
 
 /* Removes all fences of RANK. */
@@ -284,8 +280,6 @@ static void make_up_any(struct run *run, int64_t largest)
 		run->offsets[rank] =
 			(struct estimate){draw(3) ? 0 : draw(2 * largest) - largest, draw(largest)};
 		record->by_mpirun = (char)draw(2);
-		record->background = (uint8_t)draw(256);
-		record->waited = (uint8_t)(draw(256) & record->background);
 		mark[PARENT_CREATED] = draw(4) ? s + draw(largest) - largest / 4 : UNKNOWN;
 		mark[CREATED] = draw(9) ? s + draw(largest) : UNKNOWN;
 		mark[MAIN_ENTERED] = s + draw(largest);
@@ -301,7 +295,9 @@ static void make_up_any(struct run *run, int64_t largest)
 			int64_t entered = mark[MAIN_ENTERED] + draw(largest);
 
 			mark[FENCE_ENTERED + 2 * k] = k < fences ? entered : UNKNOWN;
-			mark[FENCE_LEFT + 2 * k] = k < fences ? entered + draw(largest) : UNKNOWN;
+			mark[FENCE_LEFT + 2 * k] = UNKNOWN;
+			if (k < fences && draw(3))
+				mark[FENCE_LEFT + 2 * k] = entered + draw(largest);
 		}
 	}
 }
@@ -395,14 +391,11 @@ static void late_rank_is_named(void)
 		int late = (int)draw(RANKS), place, inside, fences = 1 + (int)draw(FENCES);
 		int64_t latest[MARKS] = {0}, shift = draw(3) ? 0 : 300 * ms;
 		int ahead = (int)draw(4);
-		uint8_t background;
 		struct outlier outlier;
 		struct path path;
 		enum column column;
 
 		make_up(&run);
-		background = (uint8_t)draw(256);
-		in_background(&run, background, background);
 		if (draw(2))
 			run.n = 1; /* eight blocks; otherwise four of two ranks */
 		if (draw(2))
@@ -940,11 +933,11 @@ static void test_paths(void)
 		   find_awaited(&run, 0, FENCE_LEFT).rank >= 0,
 	   "the other fence did hold");
 	make_up(&run);
-	run.records[6].stamp[FENCE_LEFT + 2] = UNKNOWN;
+	run.records[6].stamp[FENCE_ENTERED + 2] = run.records[6].stamp[FENCE_LEFT + 2] = UNKNOWN;
 	is_path(&run,
 		"daemon 0 10, spawn 0 10, exec 0 10, init 0 10, fence 0 10, init 0 30, "
 		"exchange 0 10; -",
-		"a fence that one rank has not left does not count");
+		"a fence that one rank does not have does not count");
 	make_up(&run);
 	forget_fences(&run, 6);
 	run.records[5].stamp[MAIN_ENTERED] += 10 * ms;
@@ -966,8 +959,7 @@ static void test_paths(void)
 	/* Fences in the background. Only rank 5 does not wait in the first one, and then works for
 	 * a second. */
 	make_up(&run);
-	in_background(&run, 1, 1);
-	run.records[5].waited = 0;
+	pass(&run, 5, 0);
 	delay_one(&run, 5, FENCE_ENTERED + 2, s);
 	is_path(&run,
 		"daemon 5 10, spawn 5 10, exec 5 10, init 5 10, init 5 1020, fence 0 10, "
@@ -978,8 +970,7 @@ static void test_paths(void)
 	   "the rank has no step in that fence, and its work includes what it did there");
 	ok(column_value(&run, 0, FENCE) == 20 * ms, "another rank has left the fence");
 	make_up(&run);
-	in_background(&run, 1, 1);
-	run.records[5].waited = 0;
+	pass(&run, 5, 0);
 	delay_one(&run, 2, FENCE_ENTERED, 600 * ms);
 	delay_one(&run, 5, FENCE_ENTERED + 2, 1510 * ms);
 	run.records[5].stamp[FENCE_ENTERED + 2] -= 600 * ms;
@@ -989,7 +980,8 @@ static void test_paths(void)
 		"init 0 10, exchange 0 10; init 5 1520 0",
 		"the same while another rank enters that fence late");
 	make_up(&run);
-	in_background(&run, 3, 2);
+	for (int rank = 0; rank < RANKS; rank++)
+		pass(&run, rank, 0);
 	delay(&run, 0, 1, FENCE_LEFT, 900 * ms);
 	delay(&run, 0, 1, FENCE_LEFT + 2, 600 * ms);
 	run.records[2].stamp[FENCE_ENTERED] += 600 * ms;
@@ -1001,26 +993,16 @@ static void test_paths(void)
 	is_summary(summarise(&run, FENCE_LEFT, FENCE), 0, 0, 0, 0);
 	is_summary(summarise(&run, FENCE_LEFT + 2, FENCE), 10 * ms, 10 * ms, 10 * ms, 0);
 	make_up(&run);
-	in_background(&run, 3, 0);
-	is_path(&run, even, "if nobody is seen to wait, every rank leaves with its callback");
-	make_up(&run);
-	in_background(&run, 1, 0);
 	run.size = 2;
 	run.n = 1;
 	run.records[1].stamp[REPLY_RECEIVED] = UNKNOWN;
-	run.records[0].waited = 1;
+	pass(&run, 1, 0);
 	delay(&run, 0, 1, FENCE_LEFT, s);
 	run.records[1].stamp[FENCE_ENTERED + 2] -= s - 5 * ms;
 	is_path(&run,
 		"daemon 0 10, spawn 0 10, exec 0 10, init 0 10, fence 0 1010, init 0 10, "
 		"fence 0 10, init 0 10, exchange 0 10; fence 0 1010 0",
 		"a rank that did not wait counts as 0 in the median of the fence");
-	make_up(&run);
-	in_background(&run, 1, 1);
-	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].background = run.records[rank].waited = 0;
-	run.records[7].background = run.records[7].waited = 1;
-	is_path(&run, even, "a blocking fence is always waited in");
 
 	/* Clocks. */
 	make_up(&run);
