@@ -247,11 +247,10 @@ static int print_result(struct run *run)
 	char line[80];
 	int status = 0;
 
-	note_state(WRITING, 0, now());
-	find_result(run);
 	resolve_clocks(run);
 	if (!check_measurement(run))
 		return 1;
+	note_state(WRITING, 0, now());
 	draw_timelines(run);
 	find_path(run, &path);
 	outlier = find_outlier(run, &path);
@@ -351,6 +350,10 @@ int main(int argc, char **argv)
 			run.replied = allocate(run.size, sizeof replied);
 		MPI_Gather(&replied, sizeof replied, MPI_BYTE, run.replied, sizeof replied,
 			   MPI_BYTE, 0, MPI_COMM_WORLD);
+		if (world.rank == 0) {
+			find_result(&run);
+			note_time(run.time);
+		}
 		sleep_until_released();
 		if (options.verbose || options.csv || options.ranks)
 			mine.repeat = repeat_exchange(world.rank, run.size, run.n);

@@ -177,11 +177,12 @@ void read_mpi_version(char *text);
 /* ---- timeout.c ---- */
 
 /* What a rank may be doing when the timeout expires. IN_FENCE is never noted, because the handler
- * detects it. */
-enum state { IN_MPI_INIT, IN_FENCE, FOR_REPLY, FOR_MESSAGE, FOR_OTHERS, WRITING };
+ * detects it. Rank 0 is UNCHECKED from the end of the timed gather until its checks are done. */
+enum state { IN_MPI_INIT, IN_FENCE, FOR_REPLY, FOR_MESSAGE, FOR_OTHERS, UNCHECKED, WRITING };
 
 void arm_timeout(int64_t start, int seconds);
 void note_state(enum state state, int rank, int64_t since);
+void note_time(int64_t us);
 void stop_if_timed_out(void);
 
 /* ---- clocks.c ---- */

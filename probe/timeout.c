@@ -2,8 +2,7 @@
  * timeout.c - what a rank does when the timeout expires
  *
  * The SIGALRM handler prints what this rank is doing, then exits. On each node, only one rank per
- * state prints, so that a large job does not print millions of lines. Ranks that wait in a fence
- * print half a second after the others, so that the more useful lines come first.
+ * state prints, so that a large job does not print millions of lines.
  *
  * On the clock: arm_timeout(), if there is a timeout, and note_state().
  */
@@ -20,7 +19,6 @@
 #include <unistd.h>
 
 static int64_t job_start; /* a stamp */
-static int64_t deadline; /* when the timer expires, by the monotonic clock */
 static int limit; /* seconds after job_start */
 static atomic_int timed_out; /* the handler may run in another thread */
 
@@ -30,6 +28,9 @@ static volatile struct {
 	int rank;
 	int64_t since;
 } doing;
+
+/* The end of rank 0's line while it is UNCHECKED. */
+static char time_text[60];
 
 /* Notes what this rank is about to do, for the timeout. RANK is the one that it waits for, if STATE
  * has one. */
@@ -53,89 +54,73 @@ static int first_on_node(enum state state)
 	       errno != EADDRINUSE;
 }
 
-/* Returns US in tenths of a second, rounded. */
-static int64_t to_tenths(int64_t us)
+/* Notes the time, in us, that rank 0's stamps give, before they are checked. */
+void note_time(int64_t us)
 {
-	return (us + 50000) / 100000;
+	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",
+		 (double)us / 1000);
+	doing.state = UNCHECKED;
 }
 
-/* Writes BEFORE to TEXT, and then TENTHS of a second as seconds with one decimal. Returns the end
- * of the text. */
-static char *write_seconds(char *text, const char *before, int64_t tenths)
-{
-	return text + sprintf(text, "%s%lld.%lld s", before, (long long)tenths / 10,
-			      (long long)tenths % 10);
-}
-
-/* Writes into TEXT what this process has done since the reading at FROM, which was taken TENTHS of
- * a second ago. The parts add up to TENTHS. */
-static void describe_work(char *text, enum mark from, int64_t tenths)
+/* Writes into TEXT what this process has done since the reading at FROM, which was taken MS ago.
+ * The parts add up to MS. */
+static void describe_work(char *text, size_t size, enum mark from, int64_t ms)
 {
 	struct work work = work_between(from, TIMED_OUT);
-	int64_t cpu = MIN(to_tenths(work.cpu), tenths), cpu_wait;
+	int64_t cpu = MIN(work.cpu / 1000, ms), cpu_wait = MIN(work.cpu_wait / 1000, ms - cpu);
+	int length = snprintf(text, size, ": cpu %lld ms", (long long)cpu);
 
-	text = write_seconds(text, ": cpu ", cpu);
-	if (work.cpu_wait == UNKNOWN)
-		return;
-	cpu_wait = MIN(to_tenths(work.cpu_wait), tenths - cpu);
-	text = write_seconds(text, ", cpu_wait ", cpu_wait);
-	write_seconds(text, ", blocked ", tenths - cpu - cpu_wait);
+	if (work.cpu_wait != UNKNOWN)
+		snprintf(text + length, size - (size_t)length, ", cpu_wait %lld ms, blocked %lld ms",
+			 (long long)cpu_wait, (long long)(ms - cpu - cpu_wait));
 }
 
-/* Ends a rank that is stuck in time_out() because stderr is a full pipe. */
-static void give_up(int number)
-{
-	(void)number;
-	_exit(124);
-}
-
-/* Prints what this rank is doing, waits, and exits with status 124. A rank that was stopped and
- * arrives a second late prints nothing, because the rank that printed for its node may have exited
- * already. Waiting gives the other ranks a second to print too, before the launcher sees a process
- * fail and ends the job. Although POSIX does not guarantee it, snprintf of numbers and
- * strings takes no locks and allocates no memory. */
+/* Prints what this rank is doing, waits, and exits with status 124. Waiting gives the other ranks a
+ * second to print too, before the launcher sees a process fail and ends the job. If stderr is a
+ * pipe that nobody reads, a second alarm ends the rank. Although POSIX does not guarantee it,
+ * snprintf of numbers and strings takes no locks and allocates no memory. */
 static void time_out(int number)
 {
 	static const char *const texts[] = {
-		[IN_MPI_INIT] = "spent %s in MPI_Init",
-		[IN_FENCE] = "waited %s in a fence of MPI_Init",
-		[FOR_REPLY] = "waited %s for the reply from rank %d",
-		[FOR_MESSAGE] = "waited %s for the message from rank %d",
-		[FOR_OTHERS] = "waited %s for other ranks, after its exchange",
-		[WRITING] = "spent %s writing the result",
+		[IN_MPI_INIT] = "spent %lld ms in MPI_Init",
+		[IN_FENCE] = "waited %lld ms in a fence of MPI_Init",
+		[FOR_REPLY] = "waited %lld ms for the reply from rank %d",
+		[FOR_MESSAGE] = "waited %lld ms for the message from rank %d",
+		[FOR_OTHERS] = "waited %lld ms for other ranks, after its exchange",
+		[UNCHECKED] = "waited %lld ms for other ranks, after its exchange",
+		[WRITING] = "spent %lld ms writing the result",
 	};
 	enum state state = doing.state;
 	enum mark from = MAIN_ENTERED;
-	int64_t since = doing.since, tenths;
-	char rank[24] = "a rank", time[40], text[100], work[120] = "", line[400];
+	int64_t since = doing.since, ms;
+	char rank[24] = "a rank", text[100], end[120] = "", line[400];
 	struct utsname system;
 	ssize_t written = 0;
-	int64_t late = read_clock(CLOCK_MONOTONIC) - deadline;
 
 	(void)number;
-	signal(SIGALRM, give_up);
-	alarm(2);
+	if (timed_out)
+		_exit(124);
 	timed_out = 1;
+	alarm(2);
 	note_work(TIMED_OUT);
 	if (state == IN_MPI_INIT && in_fence(&since, &from))
 		state = IN_FENCE;
-	tenths = to_tenths(MAX(now() - since, 0)); /* the clock may have been set back */
+	ms = MAX(now() - since, 0) / 1000; /* the clock may have been set back */
 	if (state == IN_MPI_INIT)
-		describe_work(work, from, tenths);
-	if (state == IN_FENCE)
-		poll(NULL, 0, 500);
+		describe_work(end, sizeof end, from, ms);
+	if (state == UNCHECKED)
+		snprintf(end, sizeof end, "%s", time_text);
 	uname(&system);
 	make_printable(system.nodename);
 	if (world.rank >= 0)
 		snprintf(rank, sizeof rank, "rank %d", world.rank);
-	write_seconds(time, "", tenths);
-	snprintf(text, sizeof text, texts[state], time, doing.rank);
+	snprintf(text, sizeof text, texts[state], (long long)ms, doing.rank);
 	snprintf(line, sizeof line, "ziaprobe: error: timeout of %d s: %s on %s has %s%s\n", limit,
-		 rank, system.nodename, text, work);
-	if (late < 1000000 && first_on_node(state))
+		 rank, system.nodename, text, end);
+	if (first_on_node(state))
 		written = write(STDERR_FILENO, line, strlen(line));
 	(void)written; /* if it cannot be written, others still need time to print */
-	poll(NULL, 0, state == IN_FENCE ? 500 : 1000);
+	poll(NULL, 0, 1000);
 	_exit(124);
 }
 
@@ -143,7 +128,7 @@ static void time_out(int number)
  * passed. */
 void arm_timeout(int64_t start, int seconds)
 {
-	/* SA_NODEFER: give_up() may interrupt time_out(). */
+	/* SA_NODEFER: a second alarm may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	int64_t left = start - now() + (int64_t)seconds * 1000000; /* us */
 	struct itimerval timer = {{0, 0}, {0, 1}};
@@ -153,7 +138,6 @@ void arm_timeout(int64_t start, int seconds)
 	limit = seconds;
 	if (left > 0)
 		timer.it_value = (struct timeval){left / 1000000, left % 1000000};
-	deadline = read_clock(CLOCK_MONOTONIC) + MAX(left, 0);
 	sigaction(SIGALRM, &action, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);

@@ -590,7 +590,7 @@ names() {	# NODES LINE...: runs job/silent on an output that consists of the LIN
 }
 domain=
 on='ziaprobe: error: timeout of 5 s: rank 4 on'
-spent='has spent 4.0 s in MPI_Init: cpu 0.1 s, cpu_wait 0.0 s, blocked 3.9 s'
+spent='has spent 3997 ms in MPI_Init: cpu 104 ms, cpu_wait 2 ms, blocked 3891 ms'
 starting='ziaprobe: error: timeout of 5 s: a rank on'
 is 'no response: a rank without its number, a host name with dots, after other text' "$(names 5 \
 	"$on n1 $spent" "$starting n3.example.org $spent" "warning$on n5 $spent")" \

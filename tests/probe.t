@@ -73,12 +73,12 @@ for mpi in openmpi mpich; do
 	expect timely 0 'srun $four 2 ../ziaprobe $(../at now) 2 --timeout 99' "$result"
 	expect posix 0 'POSIXLY_CORRECT=1 ../ziatest -t 99 2 "srun $four"' "$result"
 	expect over 124 'srun -K0 $four 2 ../ziaprobe $(../at 1 hour ago) 2 -t 9' \
-		"$error timeout of 9 s: rank [01] on n1 has spent [0-9]+\.[0-9] s in MPI_Init: .*" \
-		"$error timeout of 9 s: rank [23] on n2 has spent [0-9]+\.[0-9] s in MPI_Init: .*"
+		"$error timeout of 9 s: rank [01] on n1 has spent [0-9]+ ms in MPI_Init: .*" \
+		"$error timeout of 9 s: rank [23] on n2 has spent [0-9]+ ms in MPI_Init: .*"
 	# A rank that times out gives the others a second to print their lines before its launcher
 	# sees it fail and ends the job. The rank of a process without a launcher is unknown.
 	expect patient 124 '../lasting ../ziaprobe $(../at 1 hour ago) 1 -t 9' \
-		"$error timeout of 9 s: a rank on login has spent [0-9]+\.[0-9] s in MPI_Init: .*"
+		"$error timeout of 9 s: a rank on login has spent [0-9]+ ms in MPI_Init: .*"
 	expect soon "$fails" 'srun $four 2 ../ziaprobe $(../at 100 seconds) 2' \
 		"$error rank 0 on n1 .* at least [0-9]{1,2}\.[0-9]{6} s before the start; .*"
 	expect own "$fails" \
