@@ -19,8 +19,9 @@
  * answers after its own exchange. If there is only one block, each process exchanges the byte with
  * itself. MPI_Gather then brings the stamps to rank 0.
  *
- * The launch is on the clock, and so is main() down to the comment "Off the clock from here on".
- * The header of each file in probe/ lists which of its functions run on the clock.
+ * The launch is on the clock, and so are begin(), MPI_Init, and measure() down to the comment "Off
+ * the clock from here on". The header of each file in probe/ lists which of its functions run on
+ * the clock.
  *
  * Off the clock, rank 0 gathers what it needs to judge the measurement: whether each block has a
  * node of its own, whether the start precedes everything else, and whether any clock jumped. It
@@ -129,14 +130,6 @@ static const char *parse(int argc, char **argv)
 	return NULL;
 }
 
-/* Returns the rank that RANK sends its byte to, in a world of SIZE ranks: the same local rank in
- * the next block, or in block 0 if RANK is in the last. Returns -1 if RANK is a responder, that is,
- * in an odd block. */
-static int responder(int rank, int size, int n)
-{
-	return rank / n % 2 == 0 ? (int)(((int64_t)rank + n) % size) : -1;
-}
-
 /* Returns the rank in the last block that also sends to RANK, if RANK is in block 0 and the number
  * of blocks is odd and greater than one; otherwise returns -1. */
 static int second_originator(int rank, int size, int n)
@@ -191,7 +184,7 @@ static int64_t exchange(int rank, int size, int n, int64_t since)
 }
 
 /* Runs the exchange twice more: once untimed, so that both partners are ready, and once timed. Like
- * everything from here down to main(), this is off the clock. If the number of blocks is odd, the
+ * everything from here down to begin(), this is off the clock. If the number of blocks is odd, the
  * last block does not take part, because block 0 is busy with its own partner. Returns the
  * round-trip time in us, or UNKNOWN if this rank has none. */
 static int64_t repeat_exchange(int rank, int size, int n)
@@ -215,13 +208,10 @@ static int64_t repeat_exchange(int rank, int size, int n)
  * of that reply minus the start. If several replies are equally late, the lowest rank wins. */
 static void find_result(struct run *run)
 {
-	run->responder = allocate(run->size, sizeof *run->responder);
 	run->slowest = 0; /* rank 0 is always an originator */
-	for (int rank = 0; rank < run->size; rank++) {
-		run->responder[rank] = responder(rank, run->size, run->n);
+	for (int rank = 0; rank < run->size; rank++)
 		if (run->replied[rank] > run->replied[run->slowest])
 			run->slowest = rank;
-	}
 	run->time = run->replied[run->slowest] - run->start;
 }
 
@@ -268,100 +258,112 @@ static int print_result(struct run *run)
 	return status;
 }
 
-/* Returns whether this world cannot be measured. If so, prints why, once per job, and stores the
- * exit status in *STATUS. Reasons: MPI and the launcher do not match, because the world is smaller
- * than the one that was LAUNCHED; the arguments are invalid (WRONG is the message from parse()); or
- * the number of processes is not a multiple of N. */
-static int refuse(struct world launched, const char *wrong, int *status)
+/* What begin() leaves for measure(). */
+static struct {
+	int64_t entered; /* the stamp of entering main */
+	struct estimate boot; /* the stamp at which this node booted */
+	struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
+	struct world launched; /* the world that the launcher has started */
+	const char *wrong; /* the message from parse() */
+} begun;
+
+/* Does what comes before MPI_Init. All of it is on the clock. */
+static void begin(int argc, char **argv)
 {
-	if (world.size == 1 && launched.size > 1) {
-		*status = launched.rank <= 0;
-		if (launched.rank <= 0)
+	begun.boot = read_offset(CLOCK_BOOTTIME);
+	begun.raw = read_offset(CLOCK_MONOTONIC_RAW);
+	note_work(MAIN_ENTERED);
+	begun.entered = now();
+	begun.wrong = parse(argc, argv);
+	world = begun.launched = launched_world();
+	note_state(IN_MPI_INIT, 0, begun.entered);
+	if (!begun.wrong && options.timeout)
+		arm_timeout(options.start, options.timeout);
+}
+
+/* Returns whether this world cannot be measured. If so, prints why, once per job, and stores the
+ * exit status in *STATUS. Reasons: MPI and the launcher do not match, the arguments are wrong, or
+ * the number of processes is not a multiple of N. */
+static int refuse(int *status)
+{
+	if (world.size == 1 && begun.launched.size > 1) {
+		*status = begun.launched.rank <= 0;
+		if (*status == 0)
+			poll(NULL, 0, 1000); /* gives rank 0 time to print the error */
+		else
 			print_error("the launcher started %d processes, but each is alone in its "
 				    "MPI_COMM_WORLD: the launcher and the MPI library do not "
 				    "match; use the mpirun of this MPI library, or another srun "
 				    "--mpi=TYPE (see srun --mpi=list)",
-				    launched.size);
-		else
-			poll(NULL, 0, 1000); /* gives rank 0 time to print it */
+				    begun.launched.size);
 		return 1;
 	}
+	if (!begun.wrong && world.size % options.n == 0)
+		return 0;
 	*status = 2;
-	if (wrong) {
-		if (world.rank == 0)
-			print_error("%s\n%s", wrong, usage);
-		return 1;
+	if (world.rank == 0 && begun.wrong)
+		print_error("%s\n%s", begun.wrong, usage);
+	else if (world.rank == 0)
+		print_error("the number of processes, %d, is not a multiple of N = %d; start "
+			    "exactly N = %d processes on every node",
+			    world.size, options.n, options.n);
+	return 1;
+}
+
+/* Does what comes after MPI_Init, and returns the exit status. */
+static int measure(void)
+{
+	/* On the clock. */
+	static struct run run; /* so that leak checkers reach what it points to */
+	struct record mine;
+	int64_t returned = now(), replied = UNKNOWN;
+	int status = 0;
+
+	note_work(INIT_RETURNED);
+	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+	if (!begun.wrong && world.size % options.n == 0)
+		replied = exchange(world.rank, world.size, options.n, returned);
+	/* ---- Off the clock from here on ---- */
+
+	note_state(FOR_OTHERS, 0, now());
+	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
+	/* A world of one process that is refused has exchanged with itself, which did no harm. */
+	if (refuse(&status))
+		return status;
+	run = (struct run){.start = options.start, .size = world.size, .n = options.n};
+	mine = (struct record){
+		.stamp = {[START] = options.start,
+			  [MAIN_ENTERED] = begun.entered,
+			  [INIT_RETURNED] = returned,
+			  [REPLY_RECEIVED] = replied},
+		.repeat = UNKNOWN,
+	};
+	if (world.rank == 0)
+		run.replied = allocate(run.size, sizeof replied);
+	MPI_Gather(&replied, sizeof replied, MPI_BYTE, run.replied, sizeof replied, MPI_BYTE, 0,
+		   MPI_COMM_WORLD);
+	if (world.rank == 0) {
+		find_result(&run);
+		note_time(run.time);
 	}
-	if (world.size % options.n != 0) {
-		if (world.rank == 0)
-			print_error("the number of processes, %d, is not a multiple of N = %d; "
-				    "start exactly N = %d processes on every node",
-				    world.size, options.n, options.n);
-		return 1;
-	}
-	*status = 0;
-	return 0;
+	sleep_until_released();
+	if (options.verbose || options.csv || options.ranks)
+		mine.repeat = repeat_exchange(world.rank, run.size, run.n);
+	gather_records(&run, &mine, begun.boot.value, begun.raw);
+	if (world.rank == 0)
+		status = print_result(&run);
+	note_state(FOR_OTHERS, 0, now());
+	return status;
 }
 
 int main(int argc, char **argv)
 {
-	/* On the clock from here on. */
-	static struct run run; /* so that leak checkers reach what it points to */
-	struct record mine;
-	struct estimate boot = read_offset(CLOCK_BOOTTIME), raw = read_offset(CLOCK_MONOTONIC_RAW);
-	struct world launched;
-	int64_t entered, returned, replied = UNKNOWN;
-	const char *wrong;
-	int divisible, status = 0;
+	int status;
 
-	note_work(MAIN_ENTERED);
-	entered = now();
-	wrong = parse(argc, argv);
-	world = launched = launched_world();
-	note_state(IN_MPI_INIT, 0, entered);
-	if (!wrong && options.timeout)
-		arm_timeout(options.start, options.timeout);
+	begin(argc, argv);
 	MPI_Init(NULL, NULL);
-	returned = now();
-	note_work(INIT_RETURNED);
-	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
-	divisible = !wrong && world.size % options.n == 0;
-	if (divisible)
-		replied = exchange(world.rank, world.size, options.n, returned);
-	/* ---- Off the clock from here on ---- */
-
-	/* If refuse() refuses a world of one process, the exchange was with itself and did no
-	 * harm. */
-	note_state(FOR_OTHERS, 0, now());
-	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
-	if (!refuse(launched, wrong, &status)) {
-		run.start = options.start;
-		run.size = world.size;
-		run.n = options.n;
-		mine = (struct record){
-			.stamp = {[START] = options.start,
-				  [MAIN_ENTERED] = entered,
-				  [INIT_RETURNED] = returned,
-				  [REPLY_RECEIVED] = replied},
-			.repeat = UNKNOWN,
-		};
-		if (world.rank == 0)
-			run.replied = allocate(run.size, sizeof replied);
-		MPI_Gather(&replied, sizeof replied, MPI_BYTE, run.replied, sizeof replied,
-			   MPI_BYTE, 0, MPI_COMM_WORLD);
-		if (world.rank == 0) {
-			find_result(&run);
-			note_time(run.time);
-		}
-		sleep_until_released();
-		if (options.verbose || options.csv || options.ranks)
-			mine.repeat = repeat_exchange(world.rank, run.size, run.n);
-		gather_records(&run, &mine, boot.value, raw);
-		if (world.rank == 0)
-			status = print_result(&run);
-		note_state(FOR_OTHERS, 0, now());
-	}
+	status = measure();
 	MPI_Finalize();
 	stop_if_timed_out();
 	return status;

@@ -155,7 +155,7 @@ int corrected_slowest(const struct run *run)
 	for (int rank = 0; rank < run->size; rank++) {
 		int64_t replied;
 
-		if (run->responder[rank] < 0)
+		if (run->replied[rank] == UNKNOWN)
 			continue;
 		replied = run->replied[rank] - correction(run, rank);
 		if (replied <= latest)

@@ -14,7 +14,7 @@ void find_path(const struct run *run, struct path *path)
 {
 	struct point end = {run->slowest, REPLY_RECEIVED, 0}, begin;
 
-	end.at = run->timelines[end.rank].mark[end.mark];
+	end.at = run->marks[end.rank][end.mark];
 	path->first = STEPS;
 	if (end.at != run->time) /* its clock is not the reference, or the mark was raised */
 		path->step[--path->first] = (struct step){CLOCK, end, run->time - end.at};

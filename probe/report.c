@@ -15,10 +15,12 @@ static void print_rank(const struct run *run, int rank)
 /* If COLUMN is an exchange with another rank, prints WITH and the partner of RANK. */
 static void print_partner(const struct run *run, enum column column, int rank, const char *with)
 {
-	if ((column != EXCHANGE && column != REPEAT) || run->responder[rank] == rank)
+	int partner = responder(rank, run->size, run->n);
+
+	if ((column != EXCHANGE && column != REPEAT) || partner == rank)
 		return;
 	fputs(with, stderr);
-	print_rank(run, run->responder[rank]);
+	print_rank(run, partner);
 }
 
 /* Prints the step of the critical path that stands out, if there is one. */

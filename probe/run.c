@@ -1,7 +1,7 @@
 /*
- * run.c - clocks, numbers, messages and memory
+ * run.c - clocks, numbers, the pattern of the exchange, messages and memory
  *
- * On the clock: now(), read_clock(), read_offset() and to_number().
+ * On the clock: now(), read_clock(), read_offset(), to_number() and responder().
  */
 #include "run.h"
 
@@ -47,6 +47,14 @@ int64_t to_number(const char *text, int64_t max)
 	errno = 0;
 	number = strtoimax(text, NULL, 10);
 	return errno || number > max ? -1 : number;
+}
+
+/* Returns the rank that RANK sends its byte to, in a world of SIZE ranks: the same local rank in
+ * the next block, or in block 0 if RANK is in the last. Returns -1 if RANK is a responder, that is,
+ * in an odd block. */
+int responder(int rank, int size, int n)
+{
+	return rank / n % 2 == 0 ? (int)(((int64_t)rank + n) % size) : -1;
 }
 
 /* For qsort: times in ascending order. */

@@ -19,7 +19,7 @@
  *
  * The files, in the best order to read them. Each calls only those above it.
  *
- *	run.c		clocks, numbers, messages and memory
+ *	run.c		clocks, numbers, the pattern of the exchange, messages and memory
  *	work.c		how this process spent its time: on a CPU, waiting for one, or blocked
  *	fence.c		when this rank waits for the others in MPI_Init
  *	process.c	which node this is, when this process was created, and by which launcher
@@ -103,11 +103,6 @@ struct record {
 	char on_launch_node; /* whether ziatest ran on this node */
 };
 
-/* The marks of one rank, each of them UNKNOWN if the rank does not have it. */
-struct timeline {
-	int64_t mark[MARKS];
-};
-
 /* A run, as rank 0 knows it. */
 struct run {
 	int64_t start; /* a stamp */
@@ -115,7 +110,6 @@ struct run {
 	int64_t *replied; /* the stamp of each rank's reply, or UNKNOWN for a responder */
 	struct record *records; /* one per rank */
 	/* From find_result() in ziaprobe.c */
-	int *responder; /* the rank that each rank sends to, or -1 for a responder */
 	int64_t time; /* the result */
 	int slowest; /* the rank that determined it */
 	/* From resolve_clocks() */
@@ -125,7 +119,7 @@ struct run {
 	int worst_block; /* whose clock is most clearly off; median_block if it is the only one */
 	struct estimate worst; /* the offset of that clock from the median */
 	/* From draw_timelines() */
-	struct timeline *timelines; /* one per rank */
+	int64_t (*marks)[MARKS]; /* of each rank; UNKNOWN if it does not have the mark */
 	int fences; /* the number of fences that count */
 	int latest[MARKS]; /* for each mark that others wait for, the rank that reached it last,
 			    * or -1; for PARENT_CREATED, only ranks whose parent belongs to
@@ -144,6 +138,7 @@ int64_t now(void);
 int64_t read_clock(clockid_t clock);
 struct estimate read_offset(clockid_t clock);
 int64_t to_number(const char *text, int64_t max);
+int responder(int rank, int size, int n);
 int compare_times(const void *a, const void *b);
 uint64_t hash(uint64_t before, const char *text);
 void print_message(const char *kind, const char *format, ...);

@@ -13,11 +13,6 @@
 #define HEADING(constant, name, unit, where) {name, unit, where},
 const struct heading headings[COLUMNS] = {COLUMN_LIST(HEADING)};
 
-static int64_t mark_of(const struct run *run, int rank, enum mark mark)
-{
-	return run->timelines[rank].mark[mark];
-}
-
 static int is_fence_left(enum mark mark)
 {
 	return mark >= FENCE_LEFT && mark < FENCES_END && (mark - FENCE_LEFT) % 2 == 0;
@@ -53,7 +48,7 @@ static int count_fences(const struct run *run)
 static void draw_timeline(struct run *run, int rank)
 {
 	const struct record *record = run->records + rank;
-	int64_t *mark = run->timelines[rank].mark, start = local_start(run, rank);
+	int64_t *mark = run->marks[rank], start = local_start(run, rank);
 
 	memcpy(mark, record->stamp, sizeof record->stamp);
 	if (is_older(mark[PARENT_CREATED], start) && strcmp(record->parent, "slurmstepd") != 0)
@@ -74,19 +69,19 @@ static void draw_timeline(struct run *run, int rank)
 /* Draws the timelines of all ranks, and finds the latest marks. */
 void draw_timelines(struct run *run)
 {
-	run->timelines = allocate(run->size, sizeof *run->timelines);
+	run->marks = allocate(run->size, sizeof *run->marks);
 	run->fences = count_fences(run);
 	for (int m = 0; m < MARKS; m++)
 		run->latest[m] = -1;
 	for (int rank = 0; rank < run->size; rank++) {
 		draw_timeline(run, rank);
 		for (int m = PARENT_CREATED; m < FENCES_END; m++) {
-			int64_t mark = mark_of(run, rank, m);
+			int64_t mark = run->marks[rank][m];
 
 			if (mark == UNKNOWN ||
 			    (m == PARENT_CREATED && !run->records[rank].by_mpirun))
 				continue;
-			if (run->latest[m] < 0 || mark > mark_of(run, run->latest[m], m))
+			if (run->latest[m] < 0 || mark > run->marks[run->latest[m]][m])
 				run->latest[m] = rank;
 		}
 	}
@@ -106,25 +101,25 @@ static enum mark common_mark(const struct run *run, int rank, enum mark mark)
 /* Returns the point that RANK waited for before MARK. Its rank is -1 if there is none. */
 struct point find_awaited(const struct run *run, int rank, enum mark mark)
 {
-	struct point awaited = {run->responder[rank], INIT_RETURNED, 0};
+	struct point awaited = {responder(rank, run->size, run->n), INIT_RETURNED, 0};
 	int64_t tolerance;
 
 	if (mark != REPLY_RECEIVED) {
 		awaited.mark = common_mark(run, rank, mark);
 		awaited.rank = run->latest[awaited.mark]; /* -1 for START */
-	} else if (awaited.rank != rank && run->responder[awaited.rank] >= 0) {
+	} else if (awaited.rank != rank && run->replied[awaited.rank] != UNKNOWN) {
 		/* A responder that also originates is in block 0. Its own reply comes first. */
 		awaited.mark = REPLY_RECEIVED;
 	}
 	if (awaited.rank < 0)
 		return awaited;
-	awaited.at = mark_of(run, awaited.rank, awaited.mark);
+	awaited.at = run->marks[awaited.rank][awaited.mark];
 	tolerance = offset_of(run, rank).bound + offset_of(run, awaited.rank).bound;
 	if (mark == CREATED)
 		tolerance = 2 * TICK;
 	/* A mark that is certainly later was not waited for. For example, not every fence is a
 	 * barrier: with SLURM_PMIX_FENCE=tree, Slurm may let a node continue early. */
-	if (awaited.at > mark_of(run, rank, mark) + tolerance)
+	if (awaited.at > run->marks[rank][mark] + tolerance)
 		awaited.rank = -1;
 	return awaited;
 }
@@ -134,8 +129,8 @@ static struct point find_previous(const struct run *run, int rank, enum mark mar
 {
 	do
 		mark--;
-	while (mark_of(run, rank, mark) == UNKNOWN);
-	return (struct point){rank, mark, mark_of(run, rank, mark)};
+	while (run->marks[rank][mark] == UNKNOWN);
+	return (struct point){rank, mark, run->marks[rank][mark]};
 }
 
 /* Returns the point at which RANK's step that ends at MARK begins. MARK must come after START. */
@@ -146,7 +141,7 @@ struct point find_beginning(const struct run *run, int rank, enum mark mark)
 
 	if (awaited.rank < 0 || awaited.at <= own.at)
 		return own;
-	awaited.at = MIN(awaited.at, mark_of(run, rank, mark));
+	awaited.at = MIN(awaited.at, run->marks[rank][mark]);
 	return awaited;
 }
 
@@ -171,7 +166,7 @@ enum column step_column(enum mark mark)
  * fence that counts, a rank that did not wait has a step of length 0. */
 int64_t step_length(const struct run *run, int rank, enum mark mark)
 {
-	int64_t end = mark_of(run, rank, mark);
+	int64_t end = run->marks[rank][mark];
 
 	if (end != UNKNOWN)
 		return end - find_beginning(run, rank, mark).at;
@@ -226,7 +221,7 @@ static int64_t sum_steps(const struct run *run, int rank, enum column column)
 	int64_t sum = UNKNOWN, before = 0;
 
 	for (int mark = PARENT_CREATED; mark < MARKS; mark++) {
-		int64_t end = mark_of(run, rank, mark), length, value;
+		int64_t end = run->marks[rank][mark], length, value;
 
 		if (column == WAIT) {
 			if (end == UNKNOWN)
@@ -253,9 +248,9 @@ int64_t column_value(const struct run *run, int rank, enum column column)
 {
 	switch (column) {
 	case WHOLE_INIT:
-		return mark_of(run, rank, INIT_RETURNED) - mark_of(run, rank, MAIN_ENTERED);
+		return run->marks[rank][INIT_RETURNED] - run->marks[rank][MAIN_ENTERED];
 	case COMPLETED:
-		return run->responder[rank] < 0 ? UNKNOWN : run->replied[rank] - run->start;
+		return run->replied[rank] == UNKNOWN ? UNKNOWN : run->replied[rank] - run->start;
 	case REPEAT:
 		return run->records[rank].repeat;
 	default:

@@ -71,8 +71,9 @@ static void describe_work(char *text, size_t size, enum mark from, int64_t ms)
 	int length = snprintf(text, size, ": cpu %lld ms", (long long)cpu);
 
 	if (work.cpu_wait != UNKNOWN)
-		snprintf(text + length, size - (size_t)length, ", cpu_wait %lld ms, blocked %lld ms",
-			 (long long)cpu_wait, (long long)(ms - cpu - cpu_wait));
+		snprintf(text + length, size - (size_t)length,
+			 ", cpu_wait %lld ms, blocked %lld ms", (long long)cpu_wait,
+			 (long long)(ms - cpu - cpu_wait));
 }
 
 /* Prints what this rank is doing, waits, and exits with status 124. Waiting gives the other ranks a

@@ -102,8 +102,7 @@ static void make_up(struct run *run)
 	static struct estimate offsets[RANKS];
 	static int64_t replied[RANKS];
 
-	free(run->responder);
-	free(run->timelines);
+	free(run->marks);
 	*run = (struct run){.start = s, .size = RANKS, .n = 2};
 	run->records = records;
 	run->offsets = offsets;
@@ -186,8 +185,7 @@ static void forget_fences(struct run *run, int rank)
 
 static void finish(struct run *run, struct path *path)
 {
-	free(run->responder);
-	free(run->timelines);
+	free(run->marks);
 	for (int rank = 0; rank < run->size; rank++)
 		run->replied[rank] = run->records[rank].stamp[REPLY_RECEIVED];
 	find_result(run);
@@ -326,9 +324,9 @@ static int works_add_up(const struct run *run, int rank, int mark)
 static int rows_add_up(const struct run *run, int raised)
 {
 	for (int rank = 0; rank < run->size; rank++) {
-		const int64_t *mark = run->timelines[rank].mark;
+		const int64_t *mark = run->marks[rank];
 		int64_t sum = 0, completed;
-		int last = run->responder[rank] < 0 ? INIT_RETURNED : REPLY_RECEIVED;
+		int last = responder(rank, run->size, run->n) < 0 ? INIT_RETURNED : REPLY_RECEIVED;
 
 		for (enum column column = DAEMON; column <= EXCHANGE; column++) {
 			int64_t us = column_value(run, rank, column);
@@ -353,7 +351,7 @@ static int rows_add_up(const struct run *run, int raised)
  * clock is negative. */
 static void any_run_adds_up(void)
 {
-	struct run run = {.responder = NULL};
+	struct run run = {.start = 0};
 	int good = 1;
 
 	for (int i = 0; i < 40000 && good; i++) {
@@ -375,7 +373,6 @@ static void any_run_adds_up(void)
 			       (long long)run.time);
 	}
 	ok(good, "40,000 random runs: all rows and paths add up");
-	free(run.responder);
 }
 
 /* 20,000 realistic launches: every rank takes a few ms for each step and waits for the others in
@@ -384,7 +381,7 @@ static void any_run_adds_up(void)
  * outlier. */
 static void late_rank_is_named(void)
 {
-	struct run run = {.responder = NULL};
+	struct run run = {.start = 0};
 	int good = 1;
 
 	for (int i = 0; i < 20000 && good; i++) {
@@ -457,8 +454,7 @@ static void late_rank_is_named(void)
 			       outlier.step ? outlier.step->end.rank : -1);
 	}
 	ok(good, "20,000 launches with a late rank: that rank alone is named");
-	free(run.responder);
-	free(run.timelines);
+	free(run.marks);
 }
 
 /* Returns how long this thread has been on a CPU, in us. */
@@ -585,7 +581,6 @@ static void compare(struct run *run, const struct estimate *clocks, int64_t *rep
 	static struct record records[6];
 
 	free(run->offsets);
-	free(run->responder);
 	*run = (struct run){.start = 3, .size = 6, .n = 2, .records = records, .replied = replied};
 	for (int i = 0; i < 6; i++)
 		records[i] = (struct record){.clock = clocks[i / 2], .on_launch_node = i == launch};
@@ -662,7 +657,6 @@ static void test_clocks(void)
 	ok(run.worst_block == run.median_block && run.worst.value == 0 && run.worst.bound == 0,
 	   "a single clock is not off");
 	free(run.offsets);
-	free(run.responder);
 }
 
 /* Returns the number of the first check that RUN fails, counting from 1, or 0 if it passes all of
@@ -680,8 +674,7 @@ static int first_error(const struct run *run)
 
 static void test_judge(void)
 {
-	int responders[RANKS] = {2, 3, -1, -1, 6, 7, -1, -1};
-	struct run run = {.responder = NULL};
+	struct run run = {.start = 0};
 	struct record *record;
 
 	is_placement("aaabbbccc", "aaabbbccc", 3, '-', -1);
@@ -702,7 +695,6 @@ static void test_judge(void)
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].node = (uint64_t)rank / 2;
 	run.time = 90 * ms;
-	run.responder = responders;
 	for (int rank = 0; rank < RANKS; rank++)
 		run.replied[rank] = run.records[rank].stamp[REPLY_RECEIVED];
 	run.launch_clock_known = 1;
@@ -767,7 +759,7 @@ static void test_paths(void)
 {
 	const char *even = "daemon 0 10, spawn 0 10, exec 0 10, init 0 10, fence 0 10, init 0 10, "
 			   "fence 0 10, init 0 10, exchange 0 10; -";
-	struct run run = {.responder = NULL};
+	struct run run = {.start = 0};
 	struct path path;
 
 	make_up(&run);
@@ -1025,7 +1017,7 @@ static void test_paths(void)
 		run.records[rank].stamp[MAIN_ENTERED] = s + 70 * ms;
 	}
 	finish(&run, &path);
-	ok(run.timelines[4].mark[REPLY_RECEIVED] == 0 && run.timelines[4].mark[MAIN_ENTERED] == 0,
+	ok(run.marks[4][REPLY_RECEIVED] == 0 && run.marks[4][MAIN_ENTERED] == 0,
 	   "no mark lies before the start");
 
 	/* What a process did in its steps. */
@@ -1133,7 +1125,6 @@ static void test_paths(void)
 		"daemon 6 10, spawn 6 10, exec 6 10, init 6 10, fence 6 10, init 6 30, fence 0 10, "
 		"init 0 10, exchange 0 10; init 6 20 1",
 		"one more rank of the block has at least half of the excess");
-	free(run.responder);
 }
 
 int main(void)
