@@ -87,14 +87,14 @@ static _Noreturn void fail(int status, const char *format, ...)
 }
 
 /* Returns TEXT, the value of NAME, without leading zeros. It must consist of digits only, and must
- * be from 1 to INT_MAX because ziaprobe stores it in an int. HINT is appended to the error. */
-static char *number(const char *name, char *text, const char *hint)
+ * be from 1 to INT_MAX because ziaprobe stores it in an int. */
+static char *number(const char *name, char *text)
 {
 	long long value = strtoll(text, NULL, 10);
 
 	if (text[strspn(text, "0123456789")] || value < 1 || value > INT_MAX)
 		fail(2, "%s must be a whole number from 1 to %d, not '%s'%s", name, INT_MAX, text,
-		     hint);
+		     *name == 'N' ? "; put N before the launcher" : "");
 	return text + strspn(text, "0");
 }
 
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
 	static char **words;
 	static FILE *out;
 	const char *launcher = "mpirun -npernode", *begin;
-	char sec[24], usec[24], taken[100] = "", hint[200], *line, *program, **command;
+	char sec[24], usec[24], *line, *program, **command;
 	size_t length, first, count = 5;
 	struct timespec start;
 	int option, verbose = 0, at = 1; /* argv[at] is what getopt_long reads next. */
@@ -311,14 +311,13 @@ int main(int argc, char **argv)
 		case 'c':
 		case 'r':
 			if (!*optarg)
-				fail(2, "empty file name for --csv or --ranks; give the name of a "
-					"file");
+				fail(2, "empty file name for --csv or --ranks; name a file");
 			words[count++] = option == 'c' ? "--csv" : "--ranks";
 			words[count++] = optarg;
 			break;
 		case 't':
 			words[count++] = "--timeout";
-			words[count++] = number("--timeout", optarg, "");
+			words[count++] = number("--timeout", optarg);
 			break;
 		case 'h':
 			printf("%s%s", usage, help);
@@ -329,23 +328,17 @@ int main(int argc, char **argv)
 		default:
 			fail(2, "unknown option or missing value: '%s'", argv[at]);
 		}
-		if (optarg)
-			snprintf(taken, sizeof taken, " ('%.40s' was taken as the value of %.20s)",
-				 optarg, argv[at]);
 		at = optind;
 	}
 	if (argc - optind < 1)
-		fail(2, "N, the number of processes per node, is missing%s", taken);
+		fail(2, "N, the number of processes per node, is missing%s",
+		     argc > 1 ? "; a word after --csv, --ranks or -t is that option's value" : "");
 	if (argc - optind > 2)
 		fail(2,
 		     "unexpected argument '%s' after the launcher, '%s'; put options before N and "
 		     "quote the launcher",
 		     argv[optind + 2], argv[optind + 1]);
-	snprintf(hint, sizeof hint,
-		 ", the first argument after the options%s; put N before the "
-		 "launcher",
-		 taken);
-	words[0] = words[4] = number("N", argv[optind], hint);
+	words[0] = words[4] = number("N", argv[optind]);
 	if (argc - optind == 2)
 		launcher = argv[optind + 1];
 	begin = launcher + strspn(launcher, " \t\n");
