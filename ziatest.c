@@ -180,58 +180,26 @@ static void describe_launch_node(void)
 		set("OMPI_ZIATEST_SYNC", sync, 1);
 }
 
-static const char *skip_quoted(const char *text);
-
-/* Returns the end of a command substitution. TEXT is what follows its "$(". */
-static const char *skip_command(const char *text)
+/* Returns whether LAUNCHER contains a pipe: a | that neither quotes nor a backslash cover and that
+ * is not part of ||. A single quote covers the text up to the next one; a double quote, up to the
+ * next that no backslash covers. Nothing else is parsed, so >| and $(a | b) count as pipes. */
+static int contains_pipe(const char *launcher)
 {
-	while (*text && *text != ')')
-		text = *text == '(' ? skip_command(text + 1) : skip_quoted(text);
-	return *text ? text + 1 : text;
-}
+	char quote = '\0'; /* the kind of quote that covers AT */
 
-/* Returns the end of what a backslash or a quote at TEXT quotes; otherwise, the next character. A
- * command substitution in double quotes may itself contain quotes. */
-static const char *skip_quoted(const char *text)
-{
-	char quote = *text++;
-
-	if (quote == '\\' && *text)
-		return text + 1;
-	if (quote != '"' && quote != '\'')
-		return text;
-	while (*text && *text != quote) {
-		if (quote == '"' && strncmp(text, "$(", 2) == 0)
-			text = skip_command(text + 2);
-		else if (quote == '"' && *text == '\\' && text[1])
-			text += 2;
-		else
-			text++;
+	for (const char *at = launcher; *at; at++) {
+		if (*at == '\\' && at[1] && quote != '\'')
+			at++;
+		else if (*at == quote)
+			quote = '\0';
+		else if (!quote && strchr("'\"", *at))
+			quote = *at;
+		else if (!quote && strncmp(at, "||", 2) == 0)
+			at++;
+		else if (!quote && *at == '|')
+			return 1;
 	}
-	return *text ? text + 1 : text;
-}
-
-/* Returns whether LAUNCHER ends in a pipe. N and ziaprobe, which are appended, would then become
- * arguments of the pipe's last command: srun ... | tee log would overwrite ziaprobe. A pipe that is
- * quoted, or that another command follows, does not count. */
-static int ends_in_pipe(const char *launcher)
-{
-	int piped = 0;
-	char before = ' '; /* the previous character, or ' ' if it was quoted */
-
-	for (const char *at = launcher, *end; *at; at = end) {
-		end = skip_quoted(at);
-		if (strncmp(at, "&&", 2) == 0 || strncmp(at, "||", 2) == 0) {
-			end++;
-			piped = 0;
-		} else if (strchr(";()`\n", *at)) {
-			piped = 0;
-		} else if (*at == '|' && before != '>') {
-			piped = 1;
-		}
-		before = end == at + 1 ? *at : ' ';
-	}
-	return piped;
+	return 0;
 }
 
 /* Writes LAUNCHER to OUT, replacing each {} with N. */
@@ -352,12 +320,11 @@ int main(int argc, char **argv)
 		     "the launcher begins with '-': '%s', the argument after N; put options "
 		     "before N",
 		     launcher);
-	if (ends_in_pipe(launcher))
+	if (contains_pipe(launcher))
 		fail(2,
-		     "the launcher ends in a pipe: '%s'; N and ziaprobe would become arguments of "
-		     "the pipe's last command, so put the pipe after ziatest: "
-		     "./ziatest N \"...\" 2>&1 | tee log; if the launch must come at the end of "
-		     "a pipeline, use sh -c 'yes | srun ... --ntasks-per-node \"$@\"' sh",
+		     "the launcher contains a pipe: '%s'; N and ziaprobe would become arguments of "
+		     "its last command, so pipe ziatest instead: ./ziatest N \"...\" 2>&1 | tee log"
+		     ", or yes | ./ziatest N \"...\"; quote any other |",
 		     launcher);
 
 	first = strstr(launcher, "{}") ? 1 : 0; /* If there is a {}, N is not appended. */
