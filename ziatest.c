@@ -12,9 +12,8 @@
  * or if the launcher cannot be run, ziatest becomes /bin/sh, which runs the printed line.
  *
  * Invariants:
- * - ziatest runs what a shell would run if it were given the printed line. There is one exception:
- *   if a name means both a program and something else to the shell, such as a builtin, ziatest runs
- *   the program.
+ * - ziatest runs what a shell would run if given the printed line, with one exception: if a name
+ *   means both a program and something else to the shell, such as a builtin, it runs the program.
  * - A launcher of plain words keeps ziatest's process id, so signals sent to ziatest reach it.
  * - The stamp is read from the realtime clock, because the end is read on other nodes.
  */
@@ -29,7 +28,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,8 +63,7 @@ static const char help[] =
 	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
 	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run.\n";
 
-/* Plain words contain no special characters. A shell splits them at blanks and does nothing else to
- * them. */
+/* Plain words contain no special characters. A shell only splits them at blanks. */
 static const char blanks[] = " \t", special[] = "|&;<>()$`\"'\\*?[]{}#~\n";
 
 /* Prints an error on stderr and exits with STATUS. If FORMAT ends in ':', the text for errno
@@ -140,8 +137,7 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
-/* Sets the environment variable NAME to VALUE. If it is already set, it is kept unless OVERWRITE is
- * true. */
+/* Does the same as setenv(), or exits with an error. */
 static void set(const char *name, const char *value, int overwrite)
 {
 	if (setenv(name, value, overwrite) != 0)
@@ -153,22 +149,20 @@ static void set(const char *name, const char *value, int overwrite)
  * be read, its name. OMPI_ZIATEST_PID is the id of this process, which becomes the launcher.
  * OMPI_ZIATEST_SYNC is the maximum error of the node's clock in us: ZIATEST_SYNC if that is set,
  * otherwise the kernel's value. It is left unset if the kernel reports nothing, or at least 16 s,
- * which is the kernel's own limit. The flag STA_UNSYNC is not used, because chrony without rtcsync
- * leaves it set even if the clock is synchronised. */
+ * its limit. STA_UNSYNC is not used, because chrony without rtcsync never clears that flag. */
 static void describe_launch_node(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
 	const char *sync = getenv("ZIATEST_SYNC");
 	struct timex clock = {.modes = 0};
-	struct utsname host;
-	char id[64] = "", number[24];
+	char id[HOST_NAME_MAX + 1] = "", number[24];
 
-	if (file && fgets(id, sizeof id, file))
-		id[strcspn(id, "\n")] = '\0';
+	if (!file || !fgets(id, sizeof id, file))
+		gethostname(id, sizeof id);
 	if (file)
 		fclose(file);
-	uname(&host);
-	set("OMPI_ZIATEST_NODE", *id ? id : host.nodename, 1);
+	id[strcspn(id, "\n")] = '\0';
+	set("OMPI_ZIATEST_NODE", id, 1);
 	snprintf(number, sizeof number, "%lld", (long long)getpid());
 	set("OMPI_ZIATEST_PID", number, 1);
 	unsetenv("OMPI_ZIATEST_SYNC");
