@@ -12,9 +12,8 @@
  * or if the launcher cannot be run, ziatest becomes /bin/sh, which runs the printed line.
  *
  * Invariants:
- * - ziatest runs what a shell would run if it were given the printed line. There is one exception:
- *   if a name means both a program and something else to the shell, such as a builtin, ziatest runs
- *   the program.
+ * - ziatest runs what a shell would run if given the printed line, with one exception: if a name
+ *   means both a program and something else to the shell, such as a builtin, it runs the program.
  * - A launcher of plain words keeps ziatest's process id, so signals sent to ziatest reach it.
  * - The stamp is read from the realtime clock, because the end is read on other nodes.
  */
@@ -29,7 +28,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,8 +63,7 @@ static const char help[] =
 	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
 	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run.\n";
 
-/* Plain words contain no special characters. A shell splits them at blanks and does nothing else to
- * them. */
+/* Plain words contain no special characters. A shell only splits them at blanks. */
 static const char blanks[] = " \t", special[] = "|&;<>()$`\"'\\*?[]{}#~\n";
 
 /* Prints an error on stderr and exits with STATUS. If FORMAT ends in ':', the text for errno
@@ -87,14 +84,14 @@ static _Noreturn void fail(int status, const char *format, ...)
 }
 
 /* Returns TEXT, the value of NAME, without leading zeros. It must consist of digits only, and must
- * be from 1 to INT_MAX because ziaprobe stores it in an int. HINT is appended to the error. */
-static char *number(const char *name, char *text, const char *hint)
+ * be from 1 to INT_MAX because ziaprobe stores it in an int. */
+static char *number(const char *name, char *text)
 {
 	long long value = strtoll(text, NULL, 10);
 
 	if (text[strspn(text, "0123456789")] || value < 1 || value > INT_MAX)
 		fail(2, "%s must be a whole number from 1 to %d, not '%s'%s", name, INT_MAX, text,
-		     hint);
+		     *name == 'N' ? "; put N before the launcher" : "");
 	return text + strspn(text, "0");
 }
 
@@ -140,8 +137,7 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
-/* Sets the environment variable NAME to VALUE. If it is already set, it is kept unless OVERWRITE is
- * true. */
+/* Does the same as setenv(), or exits with an error. */
 static void set(const char *name, const char *value, int overwrite)
 {
 	if (setenv(name, value, overwrite) != 0)
@@ -153,22 +149,20 @@ static void set(const char *name, const char *value, int overwrite)
  * be read, its name. OMPI_ZIATEST_PID is the id of this process, which becomes the launcher.
  * OMPI_ZIATEST_SYNC is the maximum error of the node's clock in us: ZIATEST_SYNC if that is set,
  * otherwise the kernel's value. It is left unset if the kernel reports nothing, or at least 16 s,
- * which is the kernel's own limit. The flag STA_UNSYNC is not used, because chrony without rtcsync
- * leaves it set even if the clock is synchronised. */
+ * its limit. STA_UNSYNC is not used, because chrony without rtcsync never clears that flag. */
 static void describe_launch_node(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
 	const char *sync = getenv("ZIATEST_SYNC");
 	struct timex clock = {.modes = 0};
-	struct utsname host;
-	char id[64] = "", number[24];
+	char id[HOST_NAME_MAX + 1] = "", number[24];
 
-	if (file && fgets(id, sizeof id, file))
-		id[strcspn(id, "\n")] = '\0';
+	if (!file || !fgets(id, sizeof id, file))
+		gethostname(id, sizeof id);
 	if (file)
 		fclose(file);
-	uname(&host);
-	set("OMPI_ZIATEST_NODE", *id ? id : host.nodename, 1);
+	id[strcspn(id, "\n")] = '\0';
+	set("OMPI_ZIATEST_NODE", id, 1);
 	snprintf(number, sizeof number, "%lld", (long long)getpid());
 	set("OMPI_ZIATEST_PID", number, 1);
 	unsetenv("OMPI_ZIATEST_SYNC");
@@ -180,58 +174,26 @@ static void describe_launch_node(void)
 		set("OMPI_ZIATEST_SYNC", sync, 1);
 }
 
-static const char *skip_quoted(const char *text);
-
-/* Returns the end of a command substitution. TEXT is what follows its "$(". */
-static const char *skip_command(const char *text)
+/* Returns whether LAUNCHER contains a pipe: a | that neither quotes nor a backslash cover and that
+ * is not part of ||. A single quote covers the text up to the next one; a double quote, up to the
+ * next that no backslash covers. Nothing else is parsed, so >| and $(a | b) count as pipes. */
+static int contains_pipe(const char *launcher)
 {
-	while (*text && *text != ')')
-		text = *text == '(' ? skip_command(text + 1) : skip_quoted(text);
-	return *text ? text + 1 : text;
-}
+	char quote = '\0'; /* the kind of quote that covers AT */
 
-/* Returns the end of what a backslash or a quote at TEXT quotes; otherwise, the next character. A
- * command substitution in double quotes may itself contain quotes. */
-static const char *skip_quoted(const char *text)
-{
-	char quote = *text++;
-
-	if (quote == '\\' && *text)
-		return text + 1;
-	if (quote != '"' && quote != '\'')
-		return text;
-	while (*text && *text != quote) {
-		if (quote == '"' && strncmp(text, "$(", 2) == 0)
-			text = skip_command(text + 2);
-		else if (quote == '"' && *text == '\\' && text[1])
-			text += 2;
-		else
-			text++;
+	for (const char *at = launcher; *at; at++) {
+		if (*at == '\\' && at[1] && quote != '\'')
+			at++;
+		else if (*at == quote)
+			quote = '\0';
+		else if (!quote && strchr("'\"", *at))
+			quote = *at;
+		else if (!quote && strncmp(at, "||", 2) == 0)
+			at++;
+		else if (!quote && *at == '|')
+			return 1;
 	}
-	return *text ? text + 1 : text;
-}
-
-/* Returns whether LAUNCHER ends in a pipe. N and ziaprobe, which are appended, would then become
- * arguments of the pipe's last command: srun ... | tee log would overwrite ziaprobe. A pipe that is
- * quoted, or that another command follows, does not count. */
-static int ends_in_pipe(const char *launcher)
-{
-	int piped = 0;
-	char before = ' '; /* the previous character, or ' ' if it was quoted */
-
-	for (const char *at = launcher, *end; *at; at = end) {
-		end = skip_quoted(at);
-		if (strncmp(at, "&&", 2) == 0 || strncmp(at, "||", 2) == 0) {
-			end++;
-			piped = 0;
-		} else if (strchr(";()`\n", *at)) {
-			piped = 0;
-		} else if (*at == '|' && before != '>') {
-			piped = 1;
-		}
-		before = end == at + 1 ? *at : ' ';
-	}
-	return piped;
+	return 0;
 }
 
 /* Writes LAUNCHER to OUT, replacing each {} with N. */
@@ -290,7 +252,7 @@ int main(int argc, char **argv)
 	static char **words;
 	static FILE *out;
 	const char *launcher = "mpirun -npernode", *begin;
-	char sec[24], usec[24], taken[100] = "", hint[200], *line, *program, **command;
+	char sec[24], usec[24], *line, *program, **command;
 	size_t length, first, count = 5;
 	struct timespec start;
 	int option, verbose = 0, at = 1; /* argv[at] is what getopt_long reads next. */
@@ -311,14 +273,13 @@ int main(int argc, char **argv)
 		case 'c':
 		case 'r':
 			if (!*optarg)
-				fail(2, "empty file name for --csv or --ranks; give the name of a "
-					"file");
+				fail(2, "empty file name for --csv or --ranks; name a file");
 			words[count++] = option == 'c' ? "--csv" : "--ranks";
 			words[count++] = optarg;
 			break;
 		case 't':
 			words[count++] = "--timeout";
-			words[count++] = number("--timeout", optarg, "");
+			words[count++] = number("--timeout", optarg);
 			break;
 		case 'h':
 			printf("%s%s", usage, help);
@@ -329,23 +290,17 @@ int main(int argc, char **argv)
 		default:
 			fail(2, "unknown option or missing value: '%s'", argv[at]);
 		}
-		if (optarg)
-			snprintf(taken, sizeof taken, " ('%.40s' was taken as the value of %.20s)",
-				 optarg, argv[at]);
 		at = optind;
 	}
 	if (argc - optind < 1)
-		fail(2, "N, the number of processes per node, is missing%s", taken);
+		fail(2, "N, the number of processes per node, is missing%s",
+		     argc > 1 ? "; a word after --csv, --ranks or -t is that option's value" : "");
 	if (argc - optind > 2)
 		fail(2,
 		     "unexpected argument '%s' after the launcher, '%s'; put options before N and "
 		     "quote the launcher",
 		     argv[optind + 2], argv[optind + 1]);
-	snprintf(hint, sizeof hint,
-		 ", the first argument after the options%s; put N before the "
-		 "launcher",
-		 taken);
-	words[0] = words[4] = number("N", argv[optind], hint);
+	words[0] = words[4] = number("N", argv[optind]);
 	if (argc - optind == 2)
 		launcher = argv[optind + 1];
 	begin = launcher + strspn(launcher, " \t\n");
@@ -359,12 +314,11 @@ int main(int argc, char **argv)
 		     "the launcher begins with '-': '%s', the argument after N; put options "
 		     "before N",
 		     launcher);
-	if (ends_in_pipe(launcher))
+	if (contains_pipe(launcher))
 		fail(2,
-		     "the launcher ends in a pipe: '%s'; N and ziaprobe would become arguments of "
-		     "the pipe's last command, so put the pipe after ziatest: "
-		     "./ziatest N \"...\" 2>&1 | tee log; if the launch must come at the end of "
-		     "a pipeline, use sh -c 'yes | srun ... --ntasks-per-node \"$@\"' sh",
+		     "the launcher contains a pipe: '%s'; N and ziaprobe would become arguments of "
+		     "its last command, so pipe ziatest instead: ./ziatest N \"...\" 2>&1 | tee log"
+		     ", or yes | ./ziatest N \"...\"; quote any other |",
 		     launcher);
 
 	first = strstr(launcher, "{}") ? 1 : 0; /* If there is a {}, N is not appended. */

@@ -316,7 +316,7 @@ static char *word(void)
 		if (length > 100 && below(2))
 			memcpy(text, "--", 2);
 	}
-	return text;
+	return realloc(text, strlen(text) + 1); /* Sanitizers notice reads beyond its end. */
 }
 
 /* Returns whether a process with wait status WAITED ended in an allowed way, given what it
