@@ -94,40 +94,35 @@ static int find_median_block(const struct estimate *offsets, int blocks)
 	return block;
 }
 
-/* Returns by how much OFFSET exceeds its bound. The result is 0 or less if the clock may be right.
- * */
+/* Returns by how much OFFSET exceeds its bound: 0 or less if the clock may be right. */
 static int64_t excess(struct estimate offset)
 {
 	return llabs(offset.value) - offset.bound;
 }
 
-/* On rank 0: finds the median clock, the worst clock and the reference clock, and the offset of
- * each block's clock from the reference clock. */
+/* On rank 0: finds the reference clock, the offset of each block's clock from it, and the worst
+ * clock: the one, other than the reference, whose offset exceeds its bound by most. */
 void resolve_clocks(struct run *run)
 {
-	int blocks = run->size / run->n, reference;
+	int blocks = run->size / run->n;
 	struct estimate *sums = allocate(blocks, sizeof *sums);
 
 	sum_offsets(run, sums);
-	run->median_block = run->worst_block = reference = find_median_block(sums, blocks);
-	for (int rank = run->size - 1; rank >= 0; rank--)
-		if (run->records[rank].on_launch_node) {
+	run->reference = find_median_block(sums, blocks);
+	for (int i = blocks - 1; i >= 0; i--)
+		if (run->records[i * run->n].on_launch_node) {
 			run->launch_clock_known = 1;
-			reference = rank / run->n; /* the lowest such rank comes last */
+			run->reference = i; /* the lowest such block comes last */
 		}
+	run->worst = run->reference;
 	run->offsets = allocate(blocks, sizeof *run->offsets);
-	for (int i = 0; i < blocks; i++) {
-		struct estimate offset = difference(sums + i, sums + run->median_block);
-
-		run->offsets[i] = difference(sums + i, sums + reference);
-		/* The worst clock is the one, other than the median, whose offset exceeds its bound
-		 * by most. */
-		if (i != run->median_block && (run->worst_block == run->median_block ||
-					       excess(offset) > excess(run->worst))) {
-			run->worst = offset;
-			run->worst_block = i;
-		}
-	}
+	for (int i = 0; i < blocks; i++)
+		run->offsets[i] = difference(sums + i, sums + run->reference);
+	for (int i = 0; i < blocks; i++)
+		if (i != run->reference &&
+		    (run->worst == run->reference ||
+		     excess(run->offsets[i]) > excess(run->offsets[run->worst])))
+			run->worst = i;
 	free(sums);
 }
 

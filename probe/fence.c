@@ -57,7 +57,7 @@ int in_fence(int64_t *since, enum mark *from)
 			continue;
 		waiting = state == WAITING;
 		*since = state == LEFT ? fences[i].ended : fences[i].entered;
-		*from = (state == LEFT ? FENCE_LEFT : FENCE_ENTERED) + 2 * i;
+		*from = fence_mark(state == LEFT ? FENCE_LEFT : FENCE_ENTERED, i);
 	}
 	return waiting;
 }
@@ -68,24 +68,25 @@ int in_fence(int64_t *since, enum mark *from)
  * fences are UNKNOWN. */
 void read_fences(struct record *record)
 {
-	int to = FENCE_ENTERED;
+	int k = 0; /* differs from i once a call has failed */
 
 	for (int m = FENCE_ENTERED; m < FENCES_END; m++)
 		record->stamp[m] = UNKNOWN;
 	for (int i = 0; i < FENCES; i++) {
-		int state = fences[i].state, from = FENCE_ENTERED + 2 * i;
+		enum mark entered = fence_mark(FENCE_ENTERED, k), left = fence_mark(FENCE_LEFT, k);
+		int state = fences[i].state;
 
-		if (state == NOT_ENTERED) /* a call that failed */
+		if (state == NOT_ENTERED)
 			continue;
 		if (state < PASSED || fences[i].ended > record->stamp[INIT_RETURNED])
 			break;
-		record->stamp[to] = fences[i].entered;
-		store_reading(record, to, from);
+		record->stamp[entered] = fences[i].entered;
+		store_reading(record, entered, fence_mark(FENCE_ENTERED, i));
 		if (state == LEFT) {
-			record->stamp[to + 1] = fences[i].ended;
-			store_reading(record, to + 1, from + 1);
+			record->stamp[left] = fences[i].ended;
+			store_reading(record, left, fence_mark(FENCE_LEFT, i));
 		}
-		to += 2;
+		k++;
 	}
 }
 
@@ -128,7 +129,7 @@ static int enter_fence(const char *interface, int of_all, enum fence_state state
 		return -1;
 	fence_interface = interface;
 	entered = now();
-	note_work(FENCE_ENTERED + 2 * i);
+	note_work(fence_mark(FENCE_ENTERED, i));
 	fences[i].entered = entered;
 	fences[i].state = state;
 	return i;
@@ -139,7 +140,7 @@ static void end_fence(int i)
 {
 	int state = OUTSTANDING;
 
-	note_work(FENCE_LEFT + 2 * i);
+	note_work(fence_mark(FENCE_LEFT, i));
 	fences[i].ended = now();
 	if (!atomic_compare_exchange_strong(&fences[i].state, &state, PASSED))
 		fences[i].state = LEFT;

@@ -162,10 +162,10 @@ static void add_result(struct row *row, const struct run *run, const struct path
 	add_outlier(row, run, outlier);
 	add_ms(row, "mpi_init_max", summarise(run, ALL_STEPS, WHOLE_INIT).max);
 	add_ms(row, "repeat_max", summarise(run, ALL_STEPS, REPEAT).max);
-	add_ms(row, "offset", run->worst.value);
-	add_text(row, "offset_host", "", run->records[run->worst_block * run->n].host);
-	add_text(row, "median_host", "", run->records[run->median_block * run->n].host);
-	add_ms(row, "offset_bound", run->worst.bound);
+	add_ms(row, "offset", run->offsets[run->worst].value);
+	add_text(row, "offset_host", "", run->records[run->worst * run->n].host);
+	add_text(row, "median_host", "", run->records[run->reference * run->n].host);
+	add_ms(row, "offset_bound", run->offsets[run->worst].bound);
 	add_number(row, "executable_bytes", executable_size());
 	read_mpi_version(version);
 	version[strcspn(version, ",")] = '\0';

@@ -119,34 +119,18 @@ static int check_starts(const struct run *run)
 	return 1;
 }
 
-/* Returns for how long, at least, RANK had existed at the start, in us; 0 or less if it may not
- * have. AHEAD is how far the launch node's clock may be ahead of the reference clock. Main is
- * always entered after the start. If the launcher certainly created the process, it and its
- * slurmstepd were also created after the start; those stamps are in ticks. */
-static int64_t existed_before(const struct run *run, int rank, int64_t ahead)
-{
-	const struct record *record = run->records + rank;
-	struct estimate offset = offset_of(run, rank);
-	int64_t first = record->stamp[MAIN_ENTERED];
-
-	if (record->for_launch && record->stamp[CREATED] != UNKNOWN)
-		first = MIN(first, record->stamp[CREATED] + 2 * TICK);
-	if (record->for_launch && record->stamp[PARENT_CREATED] != UNKNOWN &&
-	    strcmp(record->parent, "slurmstepd") == 0)
-		first = MIN(first, record->stamp[PARENT_CREATED] + 2 * TICK);
-	return run->start - (first - offset.value + offset.bound + ahead);
-}
-
 /* Fails only if a rank certainly existed before the start. If the launch node's clock is unknown,
  * it may be as far ahead as the clock of any block. */
 static int check_existence(const struct run *run)
 {
-	int64_t ahead = 0;
+	int64_t ahead = 0; /* how far the launch node's clock may be ahead of the reference */
 
 	for (int i = 0; i < run->size / run->n && !run->launch_clock_known; i++)
 		ahead = MAX(ahead, run->offsets[i].value + run->offsets[i].bound);
 	for (int rank = 0; rank < run->size; rank++) {
-		int64_t before = existed_before(run, rank, ahead);
+		struct estimate offset = offset_of(run, rank);
+		int64_t existed = run->records[rank].existed - offset.value + offset.bound + ahead;
+		int64_t before = run->start - existed;
 
 		if (before <= 0)
 			continue;
@@ -183,34 +167,56 @@ int check_measurement(const struct run *run)
 	       check_existence(run) && check_time(run);
 }
 
+/* Warns of the worst clock. If most of the others are off as well, the reference is more likely to
+ * be wrong. */
 static void warn_about_clocks(const struct run *run)
 {
+	struct estimate worst = run->offsets[run->worst];
+	const char *reference = host_of(run, run->reference * run->n);
 	char corrected[80] =
 		"there is no corrected time because the launch node's clock is unknown";
-	int64_t off = run->worst.value;
+	char blame[100] = "";
+	int blocks = run->size / run->n, off = 0;
 
-	if (!is_large(run, run->worst))
+	if (!is_large(run, worst))
 		return;
+	for (int i = 0; i < blocks; i++)
+		off += is_large(run, run->offsets[i]);
+	if (off > 1 && 2 * off > blocks - 1)
+		snprintf(blame, sizeof blame, ", so it is probably %s's", reference);
 	if (run->launch_clock_known)
 		snprintf(corrected, sizeof corrected, "the corrected time is %.2f ms",
 			 (double)corrected_time(run) / 1000);
-	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the median of %d "
-		      "clocks; %s; synchronise the clocks and run again",
-		      host_of(run, run->worst_block * run->n), (double)llabs(off) / 1000,
-		      (double)run->worst.bound / 1000, off > 0 ? "ahead of" : "behind",
-		      host_of(run, run->median_block * run->n), run->size / run->n, corrected);
+	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the %s; %d of the "
+		      "other %d clocks %s off%s; %s; synchronise the clocks and run again",
+		      host_of(run, run->worst * run->n), (double)llabs(worst.value) / 1000,
+		      (double)worst.bound / 1000, worst.value > 0 ? "ahead of" : "behind",
+		      reference, run->launch_clock_known ? "launch node" : "median", off,
+		      blocks - 1, off == 1 ? "is" : "are", blame, corrected);
 }
 
-/* Warns if the start stamp came from a clock that was not compared with the others and is not known
- * to be synchronised. */
+/* Warns if the start stamp came from a clock that was not compared with the others, unless its
+ * error is at most 1 s. */
 static void warn_about_launch_clock(const struct run *run)
 {
-	if (run->launch_clock_known || !getenv("OMPI_ZIATEST_NODE") ||
-	    to_number(getenv("OMPI_ZIATEST_SYNC"), INT64_MAX) >= 0)
+	int64_t error = to_number(getenv("OMPI_ZIATEST_SYNC"), INT64_MAX);
+	char how_wrong[60] = "is not known";
+
+	if (run->launch_clock_known || (error >= 0 && error <= 1000000))
 		return;
-	print_warning("the clock of the launch node could not be compared with those of the nodes, "
-		      "and is not known to be synchronised; the time may be wrong by its offset; "
-		      "run ziatest on a node of the job, or synchronise that clock");
+	if (!getenv("OMPI_ZIATEST_NODE")) {
+		print_warning("ziaprobe does not know whose clock gave the start (it was called "
+			      "directly, or the launcher passed on no variables, as srun "
+			      "--export=NONE does); the time may be wrong by that clock's offset; "
+			      "start it with ziatest, and let the launcher pass on OMPI_ZIATEST_*");
+		return;
+	}
+	if (error >= 0)
+		snprintf(how_wrong, sizeof how_wrong, "may be up to %.1f s", (double)error / 1e6);
+	print_warning("the clock of the launch node could not be compared with the nodes', and its "
+		      "error %s; the time may be wrong by as much; run ziatest on a node of the "
+		      "job, or synchronise that clock",
+		      how_wrong);
 }
 
 /* Prints the warnings about a valid result. */

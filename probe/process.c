@@ -8,7 +8,6 @@
 
 #include <limits.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 /* Returns this process's rank and the number of processes, as its launcher gives them in environment
@@ -45,17 +44,14 @@ void identify_node(struct record *record)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
 	const char *launch_node = getenv("OMPI_ZIATEST_NODE");
-	char id[64] = "", processor[MPI_MAX_PROCESSOR_NAME] = "";
-	struct utsname system;
+	char id[HOST_NAME_MAX + 1] = "", processor[MPI_MAX_PROCESSOR_NAME] = "";
 	int length;
 
-	if (file && fgets(id, sizeof id, file))
-		id[strcspn(id, "\n")] = '\0';
+	if (!file || !fgets(id, sizeof id, file))
+		gethostname(id, sizeof id);
 	if (file)
 		fclose(file);
-	uname(&system);
-	if (!*id)
-		snprintf(id, sizeof id, "%.63s", system.nodename);
+	id[strcspn(id, "\n")] = '\0';
 	record->node = hash(0xcbf29ce484222325, id); /* the FNV-1a offset basis */
 	record->on_launch_node = launch_node && strcmp(launch_node, id) == 0;
 	MPI_Get_processor_name(processor, &length);
@@ -63,59 +59,94 @@ void identify_node(struct record *record)
 	make_printable(record->host);
 }
 
-/* Returns the stamp at which a process was created, or UNKNOWN if PATH, its /proc/PID/stat, cannot
- * be read. BOOT is the stamp at which this node booted. Stores the name of the process in NAME,
- * which has room for 16 bytes. */
-static int64_t creation_time(const char *path, int64_t boot, char *name)
-{
-	FILE *file = fopen(path, "r");
-	char text[1024], *begin, *end, *field;
+struct process {
+	int64_t created; /* a stamp, in ticks; UNKNOWN if /proc does not show this process */
+	int pid, parent;
+	char name[16]; /* truncated by the kernel */
+};
 
+/* Returns what /proc shows of process PID. BOOT is the stamp at which this node booted. */
+static struct process read_process(int pid, int64_t boot)
+{
+	struct process process = {.created = UNKNOWN, .pid = pid};
+	char path[40], text[1024], *begin, *field;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	file = fopen(path, "r");
 	if (!file)
-		return UNKNOWN;
+		return process;
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
-	/* The file holds PID (NAME), then other fields. Field 22 is the creation time, in ticks
-	 * since boot. NAME may contain blanks and parentheses. */
+	/* The file holds PID (NAME), then other fields: number 4 is the parent, and number 22 the
+	 * creation time, in ticks since boot. NAME may contain blanks and parentheses. */
 	begin = strchr(text, '(');
-	field = end = strrchr(text, ')');
-	for (int i = 2; field && i < 22; i++)
-		field = strchr(field + 1, ' ');
+	field = strrchr(text, ')');
 	if (!begin || !field)
-		return UNKNOWN;
-	*end = '\0';
-	snprintf(name, 16, "%s", begin + 1);
-	make_printable(name);
-	return boot + strtoll(field, NULL, 10) * TICK;
+		return process;
+	*field = '\0';
+	snprintf(process.name, sizeof process.name, "%s", begin + 1);
+	make_printable(process.name);
+	for (int i = 3; i <= 22 && (field = strchr(field + 1, ' ')); i++) {
+		if (i == 4)
+			process.parent = (int)strtol(field, NULL, 10);
+		if (i == 22)
+			process.created = boot + strtoll(field, NULL, 10) * TICK;
+	}
+	return process;
 }
 
-/* Returns whether PROCESS is the name of mpirun or of one of its daemons. */
-static int is_mpirun(const char *process)
+/* mpirun and its daemons, and all processes that start ranks, each between two blanks */
+#define MPIRUN " mpirun mpiexec orterun prterun orted prted "
+#define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
+
+/* Returns whether the name of PROCESS, up to the first dot, is one of NAMES. Debian, for example,
+ * installs mpirun as mpirun.openmpi. */
+static bool is_one_of(const char *names, const struct process *process)
 {
 	char word[20];
 
-	/* Debian installs it as mpirun.openmpi. */
-	snprintf(word, sizeof word, " %.*s ", (int)strcspn(process, "."), process);
-	return strstr(" mpirun mpiexec orterun prterun orted prted ", word) != NULL;
+	snprintf(word, sizeof word, " %.*s ", (int)strcspn(process->name, "."), process->name);
+	return strstr(names, word) != NULL;
 }
 
-/* Fills in when this process and its parent were created, and the name of the parent. BOOT is the
- * stamp at which this node booted, according to its own clock when main was entered. RECORD must
- * already show whether ziatest ran on this node. */
+/* Fills in when this process and its parent were created, the name of the parent, and a stamp at
+ * which this process certainly existed. If a wrapper, such as a script, was started by a daemon and
+ * then started this process, the wrapper takes the place of this process, and the daemon that of
+ * the parent. BOOT is the stamp at which this node booted, according to its own clock when main was
+ * entered. RECORD must already show whether ziatest ran on this node, and MAIN_ENTERED. */
 void read_creation(struct record *record, int64_t boot)
 {
-	int64_t ziatest = to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
-	int64_t local = record->on_launch_node ? ziatest : -1;
-	char path[40], name[16];
+	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
+	int local = record->on_launch_node ? ziatest : -1;
+	struct process process = read_process(getpid(), boot), below = process;
+	struct process parent = read_process(getppid(), boot), above = parent;
 
-	snprintf(path, sizeof path, "/proc/%lld/stat", (long long)getppid());
-	record->stamp[CREATED] = creation_time("/proc/self/stat", boot, name);
-	record->stamp[PARENT_CREATED] = creation_time(path, boot, record->parent);
-	record->by_mpirun = is_mpirun(record->parent);
-	record->for_launch = ziatest >= 0 && getpid() != local;
+	for (int i = 0; i <= 8; i++) {
+		if (above.pid == local || is_one_of(DAEMONS, &above)) {
+			process = below;
+			parent = above;
+			break;
+		}
+		below = above;
+		above = read_process(above.parent, boot);
+	}
+	record->stamp[CREATED] = process.created;
+	record->stamp[PARENT_CREATED] = parent.created;
+	strcpy(record->parent, parent.name);
+	record->by_mpirun = is_one_of(MPIRUN, &parent);
 	/* ziatest becomes the launcher, which may be the parent. It existed before the start. */
-	if (getppid() == local)
+	if (parent.pid == local)
 		record->stamp[PARENT_CREATED] = UNKNOWN;
+	/* Main is always entered after the start. A process that ziatest's launcher created, and
+	 * its slurmstepd, were also created after the start. */
+	record->existed = record->stamp[MAIN_ENTERED];
+	if (ziatest < 0 || getpid() == local)
+		return;
+	if (process.created != UNKNOWN)
+		record->existed = MIN(record->existed, process.created + 2 * TICK);
+	if (parent.created != UNKNOWN && strcmp(parent.name, "slurmstepd") == 0)
+		record->existed = MIN(record->existed, parent.created + 2 * TICK);
 }
 
 /* Returns the size of the executable in bytes, or 0 if it is not known. */

@@ -117,11 +117,12 @@ static void print_table(const struct run *run)
 static void print_clocks(const struct run *run)
 {
 	const char *sync = getenv("OMPI_ZIATEST_SYNC");
+	struct estimate worst = run->offsets[run->worst];
 
-	fprintf(stderr, "clock offset: %.3f ms (+/- %.3f ms), %s against %s; ",
-		(double)run->worst.value / 1000, (double)run->worst.bound / 1000,
-		run->records[run->worst_block * run->n].host,
-		run->records[run->median_block * run->n].host);
+	fprintf(stderr, "clock offset: %.3f ms (+/- %.3f ms), %s against %s, the %s; ",
+		(double)worst.value / 1000, (double)worst.bound / 1000,
+		run->records[run->worst * run->n].host, run->records[run->reference * run->n].host,
+		run->launch_clock_known ? "launch node" : "median");
 	if (run->launch_clock_known)
 		fprintf(stderr, "corrected time %.3f ms", (double)corrected_time(run) / 1000);
 	else

@@ -28,12 +28,19 @@ int64_t now(void)
 }
 
 /* Returns how far the realtime clock is ahead of CLOCK, in us. CLOCK is read between two readings
- * of the realtime clock, and the bound is the time between those two. */
+ * of the realtime clock, and the bound is the time between those two. The closest of three such
+ * readings is used, because one may be interrupted. */
 struct estimate read_offset(clockid_t clock)
 {
-	int64_t before = now(), other = read_clock(clock), took = now() - before;
+	struct estimate closest = {0, INT64_MAX};
 
-	return (struct estimate){before + took / 2 - other, llabs(took)};
+	for (int i = 0; i < 3; i++) {
+		int64_t before = now(), other = read_clock(clock), took = now() - before;
+
+		if (llabs(took) < closest.bound)
+			closest = (struct estimate){before + took / 2 - other, llabs(took)};
+	}
+	return closest;
 }
 
 /* Returns the number in TEXT, or -1 if TEXT does not consist of decimal digits or the number is

@@ -40,6 +40,7 @@
 #define _GNU_SOURCE /* getopt_long, sigaction, CLOCK_BOOTTIME, RTLD_NEXT */
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,12 +53,12 @@
 enum { FENCES = 8 }; /* the most that count per rank; later ones are ignored */
 enum { TICK = 10000 }; /* us; the unit of creation times in /proc/PID/stat: USER_HZ is 100 */
 
-/* The marks of a rank in the order of its timeline. Fence k, counted from 0, has the marks
- * FENCE_ENTERED + 2k and FENCE_LEFT + 2k. */
+/* The marks of a rank in the order of its timeline. FENCE_ENTERED and FENCE_LEFT are those of fence
+ * 0; each later fence adds two (fence_mark). */
 enum mark {
 	START,
-	PARENT_CREATED, /* the process that created this one */
-	CREATED, /* this process */
+	PARENT_CREATED, /* the daemon that created this process, or the wrapper around it */
+	CREATED, /* this process, or that wrapper */
 	MAIN_ENTERED,
 	FENCE_ENTERED,
 	FENCE_LEFT,
@@ -68,6 +69,12 @@ enum mark {
 	TIMED_OUT = MARKS, /* for note_work(): when the timeout expires */
 	ALL_STEPS = MARKS, /* for summarise(): the rank as a whole */
 };
+
+/* Returns the mark of fence K, counted from 0, on SIDE: FENCE_ENTERED or FENCE_LEFT. */
+static inline enum mark fence_mark(enum mark side, int k)
+{
+	return (enum mark)((int)side + 2 * k);
+}
 
 struct estimate {
 	int64_t value, bound;
@@ -89,6 +96,7 @@ struct record {
 	int64_t stamp[MARKS]; /* or UNKNOWN; START is the start that this rank was given; a fence in
 			       * which it did not wait has no FENCE_LEFT */
 	int64_t repeat; /* the round trip of the repeated exchange, or UNKNOWN */
+	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
 	int64_t jump; /* of the node's clock while the job ran; 0 if within the error of the
 		       * readings */
 	struct estimate clock; /* on a block's first rank: the offset from the parent block's
@@ -97,10 +105,9 @@ struct record {
 	uint32_t cpu[READINGS], cpu_wait[READINGS]; /* the readings (work.c) */
 	uint16_t faults[READINGS];
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
-	char parent[16]; /* the name of the parent process, truncated by the kernel */
-	char by_mpirun; /* whether the parent is mpirun or one of its daemons */
-	char for_launch; /* whether ziatest's launcher certainly created this process */
-	char on_launch_node; /* whether ziatest ran on this node */
+	char parent[16]; /* the name of that process, truncated by the kernel */
+	bool by_mpirun; /* whether the parent is mpirun or one of its daemons */
+	bool on_launch_node; /* whether ziatest ran on this node */
 };
 
 /* A run, as rank 0 knows it. */
@@ -115,9 +122,8 @@ struct run {
 	/* From resolve_clocks() */
 	int launch_clock_known;
 	struct estimate *offsets; /* of each block's clock from the reference clock */
-	int median_block; /* whose clock is the median */
-	int worst_block; /* whose clock is most clearly off; median_block if it is the only one */
-	struct estimate worst; /* the offset of that clock from the median */
+	int reference; /* the block whose clock that is */
+	int worst; /* the block whose clock is most clearly off; REFERENCE if it is the only one */
 	/* From draw_timelines() */
 	int64_t (*marks)[MARKS]; /* of each rank; UNKNOWN if it does not have the mark */
 	int fences; /* the number of fences that count */

@@ -38,7 +38,7 @@ static int count_fences(const struct run *run)
 
 	for (int rank = 0; rank < run->size; rank++)
 		while (fences > 0 &&
-		       run->records[rank].stamp[FENCE_ENTERED + 2 * (fences - 1)] == UNKNOWN)
+		       run->records[rank].stamp[fence_mark(FENCE_ENTERED, fences - 1)] == UNKNOWN)
 			fences--;
 	return fences;
 }
@@ -56,7 +56,7 @@ static void draw_timeline(struct run *run, int rank)
 	/* UNKNOWN is less than any stamp, so it stays. */
 	mark[CREATED] = MIN(mark[CREATED], mark[MAIN_ENTERED]);
 	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
-	for (int m = FENCE_ENTERED + 2 * run->fences; m < FENCES_END; m++)
+	for (enum mark m = fence_mark(FENCE_ENTERED, run->fences); m < FENCES_END; m++)
 		mark[m] = UNKNOWN;
 	mark[START] = 0;
 	for (int m = PARENT_CREATED, before = START; m < MARKS; m++)
@@ -220,7 +220,7 @@ static int64_t sum_steps(const struct run *run, int rank, enum column column)
 {
 	int64_t sum = UNKNOWN, before = 0;
 
-	for (int mark = PARENT_CREATED; mark < MARKS; mark++) {
+	for (enum mark mark = PARENT_CREATED; mark < MARKS; mark++) {
 		int64_t end = run->marks[rank][mark], length, value;
 
 		if (column == WAIT) {

@@ -77,7 +77,7 @@ static uint32_t to_cell(int64_t us)
  * if an earlier fence does not count. */
 void store_reading(struct record *record, enum mark mark, enum mark noted)
 {
-	int i = mark - MAIN_ENTERED;
+	int i = (int)mark - MAIN_ENTERED;
 
 	record->cpu[i] = to_cell(readings[noted].cpu);
 	record->cpu_wait[i] = to_cell(readings[noted].cpu_wait);
@@ -87,7 +87,7 @@ void store_reading(struct record *record, enum mark mark, enum mark noted)
 /* Returns the reading at MARK in RECORD. Before main, all readings are 0. */
 static struct work recorded(const struct record *record, enum mark mark)
 {
-	int i = mark - MAIN_ENTERED;
+	int i = (int)mark - MAIN_ENTERED;
 
 	if (i < 0)
 		return (struct work){0, 0, 0};

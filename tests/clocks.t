@@ -128,14 +128,11 @@ for mpi in openmpi mpich; do
 
 	srun='srun -N 4 -n 4 --ntasks-per-node'
 	two='srun -N 2 -n 2 --ntasks-per-node'
-	bare='srun --export=HOME,TMPDIR,LD_PRELOAD,OMPI_ZIATEST_SYNC -N 4 -n 4 --ntasks-per-node'
+	four='-N 4 -n 4 --ntasks-per-node'
+	bare="srun --export=HOME,TMPDIR,LD_PRELOAD,OMPI_ZIATEST_SYNC $four"
 	case $mpi in
-	openmpi)
-		mpirun='mpirun.openmpi --host n1,n2,n3,n4 -npernode'
-		bare_mpirun=$mpirun ;;
-	mpich)
-		mpirun='mpiexec.hydra -hosts n1,n2,n3,n4 -n 4 -ppn'
-		bare_mpirun='mpiexec.hydra -genvnone -hosts n1,n2,n3,n4 -n 4 -ppn' ;;
+	openmpi) mpirun='mpirun.openmpi --host n1,n2,n3,n4 -npernode' ;;
+	mpich) mpirun='mpiexec.hydra -hosts n1,n2,n3,n4 -n 4 -ppn' ;;
 	esac
 	# from NODE SHIFT LAUNCHER [ENVIRONMENT]: prints a command that runs ziatest on NODE with
 	# the clocks shifted as in SHIFT. ENVIRONMENT decides what is known about NODE's clock.
@@ -151,9 +148,9 @@ for mpi in openmpi mpich; do
 	}
 
 	# blamed CASE SHIFT FROM LAUNCHER WHO OFFSETS: adds a case in which a warning must report
-	# that the clock of WHO is 5 s off. OFFSETS, as printed by offsets(), are relative to the
-	# launch node's clock if a rank runs there and knows that it does; otherwise, they are
-	# relative to the median.
+	# that the clock of WHO is 5 s off, and by which reference. OFFSETS, as printed by
+	# offsets(), are relative to that reference, too: the launch node's clock if a rank runs
+	# there and knows that it does, and otherwise the median.
 	blamed=
 	blamed() {
 		case $6 in
@@ -169,71 +166,94 @@ synchronise the clocks and run again"
 		blamed="$blamed $1"
 	}
 	off='is [0-9]+\.[0-9]{3} ms \(\+/- [0-9]+\.[0-9]{3} ms\)'
-	behind="n1 $off behind that of n[2-4], the median of 4 clocks"
-	ahead="n3 $off ahead of that of n[124], the median of 4 clocks"
-	# The median of two clocks is the lower one.
-	first="n1 $off ahead of that of n2, the median of 2 clocks"
-	second="n2 $off ahead of that of n1, the median of 2 clocks"
+	one_off='1 of the other 3 clocks is off'
+	all_off="3 of the other 3 clocks are off, so it is probably"
+	behind="n1 $off behind that of n[2-4], the median; $one_off"
+	behind_n2="n1 $off behind that of n2, the launch node; $one_off"
+	from_n1="n[2-4] $off ahead of that of n1, the launch node; $all_off n1's"
 	blamed first-login n1=-5 login "$srun" "$behind" '-5 0.000 0.000 0.000 unknown'
-	blamed first-n2 n1=-5 n2 "$srun" "$behind" '-5 0.000 0.000 0.000 0(\.000)?'
-	blamed mpirun-login n1=-5 login "$bare_mpirun" "$behind" '-5 0.000 0.000 0.000 unknown'
-	blamed mpirun-n1 n1=-5 n1 "$bare_mpirun" "$behind" '0.000 5 5 5 -5'
+	blamed first-n2 n1=-5 n2 "$srun" "$behind_n2" '-5 0.000 0.000 0.000 0(\.000)?'
+	blamed mpirun-login n1=-5 login "$mpirun" "$behind" '-5 0.000 0.000 0.000 unknown'
+	blamed mpirun-n1 n1=-5 n1 "$mpirun" "$from_n1" '0.000 5 5 5 -5'
 	blamed bare-n2 n1=-5 n2 "$bare" "$behind" '-5 0.000 0.000 0.000 unknown'
 	if [ $mpi = openmpi ]; then	# the other cases do not depend on the MPI library
-		blamed first-n1 n1=-5 n1 "$srun" "$behind" '0.000 5 5 5 -5'
-		blamed third-n6 n3=+5 n6 "$srun" "$ahead" '0.000 0.000 5 0.000 unknown'
-		blamed third-n3 n3=+5 n3 "$srun" "$ahead" '-5 -5 0.000 -5 0(\.000)?'
-		blamed two-login n1=+5 login "$two" "$first" '5 0.000 unknown'
-		blamed two-n1 n1=+5 n1 "$two" "$first" '0.000 -5 0.000'
-		blamed two-n2 n1=+5 n2 "$two" "$first" '5 0.000 -5'
-		blamed two-behind n1=-5 n1 "$two" "$second" '0.000 5 0.000'
+		blamed first-n1 n1=-5 n1 "$srun" "$from_n1" '0.000 5 5 5 -5'
+		blamed third-n6 n3=+5 n6 "$srun" \
+			"n3 $off ahead of that of n[124], the median; $one_off" \
+			'0.000 0.000 5 0.000 unknown'
+		blamed third-n3 n3=+5 n3 "$srun" \
+			"n[124] $off behind that of n3, the launch node; $all_off n3's" \
+			'-5 -5 0.000 -5 0(\.000)?'
+		# The median of two clocks is the lower one. Which of the two is wrong is unknown.
+		one_off='1 of the other 1 clocks is off'
+		blamed two-login n1=+5 login "$two" \
+			"n1 $off ahead of that of n2, the median; $one_off" '5 0.000 unknown'
+		blamed two-n1 n1=+5 n1 "$two" \
+			"n2 $off behind that of n1, the launch node; $one_off" '0.000 -5 0.000'
+		blamed two-n2 n1=+5 n2 "$two" \
+			"n1 $off ahead of that of n2, the launch node; $one_off" '5 0.000 -5'
+		blamed two-behind n1=-5 n1 "$two" \
+			"n2 $off ahead of that of n1, the launch node; $one_off" '0.000 5 0.000'
 	fi
-	expect date 0 'echo n1=-5 >shift; srun -N 4 -n 4 ../ziaprobe $(date +"%s %6N") 1' \
-		"$result" "ziaprobe: warning: the clock of $behind; there is no corrected .*"
 	# Clocks that agree: every measured offset is within the bounds, and counts as 0. What is
 	# known about the launch node's clock is quoted if it was passed to rank 0.
 	quoted=
 	quoted() {	# CASE ENVIRONMENT FROM LAUNCHER LINE [WARNING]
 		expect "$1" 0 "$(from "$3" '' "$4" "$2")" "$result" ${6+"$6"}
-		echo "clock offset: -?[0-9.]+ ms \(\+/- [0-9.]+ ms\), n[1-4] against n[1-4]; $5" \
+		echo "clock offset: -?[0-9.]+ ms \(\+/- [0-9.]+ ms\), n[1-4] against n[1-4], $5" \
 			>"$dir/$1/line"
 		quoted="$quoted $1"
 	}
-	warning='ziaprobe: warning: the clock of the launch node could not be compared with those'
-	warning="$warning of the nodes, and is not known to be synchronised; the time may be wrong \
-by its offset; run ziatest on a node of the job, or synchronise that clock"
+	# unsure HOW: prints the warning that the error of the launch node's clock is HOW
+	unsure() {
+		printf '%s' "ziaprobe: warning: the clock of the launch node could not be compared " \
+			"with the nodes', and its error $1; the time may be wrong by as much; run " \
+			"ziatest on a node of the job, or synchronise that clock"
+	}
+	warning=$(unsure 'is not known')
+	direct='ziaprobe: warning: ziaprobe does not know whose clock gave the start \(it was'
+	direct="$direct called directly, or the launcher passed on no variables, as srun \
+--export=NONE does\); the time may be wrong by that clock's offset; start it with ziatest, and let \
+the launcher pass on OMPI_ZIATEST_\*"
 	if [ $mpi = openmpi ]; then
-		known='corrected time [0-9]+\.[0-9]{3} ms'
-		unknown="no corrected time: the launch node's clock is unknown"
+		known='the launch node; corrected time [0-9]+\.[0-9]{3} ms'
+		unknown="the median; no corrected time: the launch node's clock is unknown"
 		right="\(launch node's clock: synchronised to within"
 		doubtful="\(launch node's clock: not known to be synchronised\)"
 		quoted known NTP=500 n2 "$srun" "$known $right 500 us\)"
 		quoted known-no NTP=16000000 n2 "$srun" "$known $doubtful"
-		quoted just NTP=15999999 login "$srun" "$unknown $right 15999999 us\)"
+		quoted second NTP=1000000 login "$srun" "$unknown $right 1000000 us\)"
+		quoted much NTP=1100000 login "$srun" "$unknown $right 1100000 us\)" \
+			"$(unsure 'may be up to 1\.1 s')"
+		quoted just NTP=15999999 login "$srun" "$unknown $right 15999999 us\)" \
+			"$(unsure 'may be up to 16\.0 s')"
 		quoted no NTP=16000000 login "$srun" "$unknown $doubtful" "$warning"
 		quoted fails NTP=-1 login "$srun" "$unknown $doubtful" "$warning"
 		quoted fails-known NTP=-1 n3 "$srun" "$known $doubtful"
 		quoted given ZIATEST_SYNC=250 login "$srun" "$unknown $right 250 us\)"
 		quoted given-no ZIATEST_SYNC=no n2 "$srun" "$known $doubtful"
 		quoted bare NTP=500 n2 "$bare" "$unknown"
+		quoted barer NTP=500 n2 "srun --export=NONE $four" "$unknown" "$direct"
 	fi
 
 	# The clock of the launch node alone is wrong. None of the nodes is compared with it.
 	alone='env -u FAKETIME'
-	unsure=ZIATEST_SYNC=no
+	no=ZIATEST_SYNC=no
 	one='srun -N 1 -n 1 --ntasks-per-node'
 	expect behind-mpirun 0 "$(from login login=-0.2 "$alone $mpirun")" "$result"
-	expect behind-mpirun-no 0 "$(from login login=-0.2 "$alone $mpirun" $unsure)" \
+	expect behind-mpirun-no 0 "$(from login login=-0.2 "$alone $mpirun" $no)" \
 		"$result" "$warning"
 	if [ $mpi = openmpi ]; then
 		expect behind 0 "$(from login login=-0.2 "$alone $srun")" "$result"
-		expect behind-no 0 "$(from login login=-0.2 "$alone $srun" $unsure)" \
+		expect behind-no 0 "$(from login login=-0.2 "$alone $srun" $no)" \
 			"$result" "$warning"
 		expect behind-one 0 "$(from login login=-0.2 "$alone $one")" "$result" "$one_node"
-		expect behind-one-no 0 "$(from login login=-0.2 "$alone $one" $unsure)" \
+		expect behind-one-no 0 "$(from login login=-0.2 "$alone $one" $no)" \
 			"$result" "$one_node" "$warning"
-		expect direct 0 'echo >shift; srun -N 4 -n 4 ../ziaprobe $(date +"%s %6N") 1' \
-			"$result"
+		expect direct 0 'unset OMPI_ZIATEST_SYNC
+			echo n1=-5 >shift
+			srun -N 4 -n 4 ../ziaprobe $(date +"%s %6N") 1' "$result" "$direct" \
+			"ziaprobe: warning: the clock of $behind; there is no corrected .*"
 	fi
 	# A clock that is ahead is proved wrong by a process, or its slurmstepd, that is older than
 	# the start, but not by one that is younger.

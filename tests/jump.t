@@ -51,14 +51,17 @@ draw_moment() {
 	moment=$1
 }
 
-# true_jump NAME RANK: succeeds if the jump in the error is that of RANK's clock between its two
-# readings of the raw clock
+# true_jump NAME RANK: succeeds if the jump in the error is that of RANK's clock between the closest
+# of its first three readings of the raw clock and that of its last three
 true_jump() {
 	awk '
 	FILENAME ~ /readings/ {
-		ahead = $1 + int(($3 - $1) / 2) + $4 - $2
-		if (FNR == 1)
-			first = ahead
+		part = FNR > 3
+		took = $3 - $1
+		if (FNR % 3 == 1 || took < closest) {
+			closest = took
+			ahead[part] = $1 + int(took / 2) + $4 - $2
+		}
 		count = FNR
 	}
 	/^ziaprobe: error: the clock of/ {
@@ -67,8 +70,8 @@ true_jump() {
 				reported = $i * ($(i - 2) == "back" ? -1000 : 1000)
 	}
 	END {
-		off = reported - (ahead - first)
-		exit !(reported && count == 2 && off * off < 9)
+		off = reported - (ahead[1] - ahead[0])
+		exit !(reported && count == 6 && off * off < 9)
 	}' "$dir/$1/readings.$2" "$dir/$1/out"
 }
 

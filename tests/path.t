@@ -103,21 +103,29 @@ delay() {
 	node=n$((rank / 2 + 1))
 
 	ziatest='../ziatest -v --csv csv --ranks ranks 2'
+	hosts=$(seq -s , -f n%.0f "$blocks")
+	slots=$(seq -s , -f n%.0f:2 "$blocks")
 	srun="srun --nodes $blocks --ntasks $((2 * blocks)) --ntasks-per-node"
 	launch="$ziatest '$srun'"
 	add=expect prepare='' fault='' least=0 row='' outlier='' cells=''
 	case $place in
-	daemon|wrapped|hidden)
+	daemon|hidden)
 		prepare="../stop_slurmd $node" ;;
-	exec|init|later|entered|background|leave|leave2|prolog)
+	exec|init|later|entered|background|leave|leave2|prolog|wrapped)
 		least=$seconds ;;
 	esac
 	case $place in
 	daemon)
 		of_node daemon ', slurmstepd' ;;
 	wrapped)
-		of_node daemon ', a\) \(b c, cut he'
-		launch="$ziatest '$srun {} \"../a) (b c, cut here\"'" ;;
+		of_node exec
+		prepare="touch late-$node"
+		case $mpi in
+		openmpi) mpirun="mpirun.openmpi -x AHEAD --host $slots -npernode" ;;
+		mpich) mpirun="mpiexec.hydra -hosts $hosts -n $((2 * blocks)) -ppn" ;;
+		esac
+		pick "$srun" "$mpirun"
+		launch="$ziatest '$picked {} \"../a) (b c, cut here\"'" ;;
 	hidden)	# slurmstepd, from ranks without CAP_SYS_PTRACE that are not in group 1
 		of_node spawn
 		add=expect_alone
@@ -128,13 +136,12 @@ delay() {
 		of_node daemon ', (orted|prted)'
 		prepare="export AGENT=$node OMPI_MCA_plm_rsh_agent=$dir/agent
 			export PRTE_MCA_plm_ssh_agent=$dir/agent"
-		hosts=$(seq -s , -f n%.0f:2 "$blocks")
-		launch="$ziatest 'mpirun.openmpi -x AHEAD --host $hosts -npernode'" ;;
+		launch="$ziatest 'mpirun.openmpi -x AHEAD --host $slots -npernode'" ;;
 	mpiexec)
 		of_node daemon ', hydra_pmi_proxy'
 		prepare="export AGENT=$node"
 		launch="$ziatest 'mpiexec.hydra -launcher ssh -launcher-exec $dir/agent \\
-			-hosts $(seq -s , -f n%.0f "$blocks") -n $((2 * blocks)) -ppn'" ;;
+			-hosts $hosts -n $((2 * blocks)) -ppn'" ;;
 	spawn)
 		of_node spawn
 		add=expect_alone
@@ -365,9 +372,16 @@ for mpi in openmpi mpich; do
 		export LD_PRELOAD="\$preload:\${LD_PRELOAD-}"
 		exec "$dir/real/ziaprobe" "\$@"
 	END
-	# A script that starts ziaprobe as a child. Its name is hard to parse in /proc/PID/stat, and
-	# is too long for it.
-	printf '#!/bin/sh\n"$@"\nexit\n' >"$dir/a) (b c, cut here"
+	# A wrapper: late on the node for which there is a file, it starts ziaprobe as a child. Its
+	# name is hard to parse in /proc/PID/stat, and is too long for it.
+	cat >"$dir/a) (b c, cut here" <<-END
+		#!/bin/sh
+		if [ -e "late-\$(hostname)" ]; then
+			sleep $seconds
+		fi
+		"\$@"
+		exit
+	END
 	# As a task prolog: late on the node \$PROLOG
 	cat >"$dir/task_prolog" <<-END
 		#!/bin/sh

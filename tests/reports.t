@@ -53,7 +53,7 @@ listing() {
 		"\\|fences: $fences$4\\|executable: $bytes bytes\\|MPI: $version.*"
 }
 # The nodes share one clock, so tests/cluster sets ZIATEST_SYNC to 0.
-clock="\\|clock offset: $ms ms \\(\\+/- [0-9]+\\.[0-9]{3} ms\\), n[1-4] against n[1-4]; "
+clock="\\|clock offset: $ms ms \\(\\+/- [0-9]+\\.[0-9]{3} ms\\), n[1-4] against n[1-4], the median; "
 clock="${clock}no corrected time: the launch node's clock is unknown "
 clock="$clock\\(launch node's clock: synchronised to within 0 us\\)"
 

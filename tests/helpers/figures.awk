@@ -107,7 +107,7 @@ file == 1 {
 }
 /^clock offset: / {
 	sub(/,$/, "", word[8])
-	sub(/;$/, "", word[10])
+	sub(/,$/, "", word[10])
 	clocks = word[3] " " word[6] " " word[8] " " word[10]
 }
 /^clock offset: .*; corrected time / {

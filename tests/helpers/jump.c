@@ -7,8 +7,8 @@
  *
  * With JUMP="WHERE Slew RATE", the clock gains RATE seconds per second from before main on, and
  * MPI_Init takes at least two seconds. As in a kernel, the boot time is slewed, too, but the raw
- * monotonic clock is not. With JUMP="WHERE Slow1 SECONDS", no clock jumps, but the first reading of
- * the raw clock takes SECONDS; with Slow2, the second.
+ * monotonic clock is not. With JUMP="WHERE Slow1 SECONDS", no clock jumps, but each of the first
+ * three readings of the raw clock takes SECONDS; with Slow2, each of the last three.
  *
  * The file readings.$RANK gets a line for each time that ziaprobe reads the raw clock, but not for
  * those of the MPI library: the realtime clock before it, the raw clock, and the realtime clock
@@ -95,7 +95,7 @@ static void read_raw(int64_t us)
 
 	raw = us;
 	readings++;
-	if ((readings == 1 && is_now("Slow1")) || (readings == 2 && is_now("Slow2")))
+	if ((readings <= 3 && is_now("Slow1")) || (readings > 3 && is_now("Slow2")))
 		usleep((useconds_t)(seconds * 1e6));
 }
 
