@@ -100,14 +100,11 @@ build.txt: ziatest ziaprobe changes.diff $(recorded)
 		'define $(name)' $(call quote,$(value $(name))) endef) >.settings
 
 changes.diff: ziatest ziaprobe $(recorded)
-	@if $(in_git); then \
-		$(git_diff) --relative HEAD; \
-		for file in $$(git ls-files --others --exclude-standard '*.c' probe job); do \
-			$(git_diff) --no-index /dev/null $$file || :; \
-		done; \
-	else \
-		echo UNKNOWN; \
-	fi >$@
+	@exec >$@; \
+	$(in_git) || { echo UNKNOWN; exit; }; \
+	$(git_diff) --relative HEAD; \
+	git ls-files -z --others --exclude-standard '*.c' probe job | \
+		xargs -0 -r -n 1 $(git_diff) --no-index /dev/null || :
 
 # Runs ziatest on a virtual 4-node Slurm cluster on this machine, with 4 processes per node. To use
 # MPICH: make run MPICC=mpicc.mpich

@@ -220,6 +220,20 @@ chmod +x mpicc.t
 make -s MPICC='env X=1 mpicc'
 builds 'make check with the MPI of the build' '' make check TESTS=./mpicc.t
 like 'the tests get MPICC' "$(echo "$out" | grep '^# MPICC')" '# MPICC: env X=1 mpicc'
+
+touch probe/new.c
+make -s
+is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
+if has git; then
+	git init -q
+	git add Makefile zia*.c probe/run.h
+	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
+	echo >>ziatest.c
+	make -s
+	is 'changes.diff: changed and untracked sources' \
+		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
+		'ziatest.c probe/new.c'
+fi
 cd ..
 rm -r small
 
