@@ -1,8 +1,8 @@
 #!/bin/sh
 # The build: the padding survives every compiler option, there are no warnings, a program is rebuilt
-# when its settings or compiler change, and make clean leaves nothing behind
+# when its sources, command or compiler change, and neither a failure nor make clean leaves anything
 . "$(dirname "$0")/lib.sh"
-unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS FENCE PAD STRICT	# make would use them
+unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS PAD STRICT	# make would use them
 
 pad=104857600
 cp -r Makefile ziatest.c ziaprobe.c probe "$tmp"
@@ -88,19 +88,17 @@ is 'by hand: builds silently' "$out$err/$status" /0
 ok 'by hand: 100 MiB' [ "$(wc -c <by-hand)" -ge $pad ]
 rm by-hand
 
-run make MPICC=no-such-compiler
-ok 'no compiler: make fails' [ "$status" -ne 0 ]
-ok 'no compiler: nothing is left' test ! -e ziaprobe
-
 run make install DESTDIR="$tmp/stage"
 ok 'no programs: make install fails' [ "$status" -ne 0 ]
 like 'no programs: the error' "$(echo "$err" | grep -v ^make)" '.* run make first'
 ok 'no programs: nothing is installed' test ! -e stage
 
 rm -f ziatest
+touch .pad	# as a make that was killed leaves it
 run make
 is 'make: status 0, no warnings' "$err/$status" /0
 like 'make: prints the two commands' "$out" 'cc .*\|mpicc .*'
+ok 'make: no pad is left' test ! -e .pad
 cp ziaprobe default
 stripped 'the default' default
 is 'the pad is in a read-only segment' \
@@ -126,13 +124,19 @@ rm -r stage out err before
 make -s clean
 is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
 
-# Which programs are built, and with which settings. Small programs, with a small pad, save time.
+# Which programs are built. Small programs, with a small pad, save time.
 mkdir small small/probe small/tests small/one small/two
+cp Makefile small
 cp "$top/tests/versions" small/tests
-sed 's/^PAD .*/PAD = 1/' Makefile >small/Makefile
 cd small || exit 1
+export PAD=1
 echo 'int main(void) { return 0; }' | tee ziatest.c >ziaprobe.c
 touch probe/run.h
+for dir in one two; do
+	printf '#!/bin/sh\nexec mpicc "$@"\n' >$dir/wrapper
+done
+printf '#!/bin/sh\nprintf "1..1\\nok 1\\n# MPICC: %%s\\n" "$MPICC"\n' >mpicc.t
+chmod +x one/wrapper two/wrapper mpicc.t
 
 # builds NAME PROGRAMS COMMAND...: COMMAND succeeds, and builds PROGRAMS
 builds() {
@@ -143,85 +147,90 @@ builds() {
 	built=$(echo "$out" | sed -n 's/.* -o \([a-z]*\) .*/\1/p' | paste -s -d ' ' -)
 	is "$title" "$built/$status" "$programs/0" || diag "$out" "$err"
 }
-# optimised: prints the level of optimisation with which each program was built
-optimised() {
-	sed -n 's/^command: .* -O\([0-3]\) .*/\1/p' build.txt | paste -s -d ' ' -
+# make_special MACRO: with blanks, and with what is special in make, the shell or grep
+# shellcheck disable=SC2016 # make expands the first dollar, the shell the second
+make_special() {
+	make CFLAGS='  -O1   -g ' \
+		CPPFLAGS="-D$1"' -DA="a, b)" -DB='\''"c  (%s) #"'\'' -DC=$$HOME -DD=\" -DE=[.*]'
+}
+# left: prints which of the files that make writes exist
+left() {
+	find .pad build.txt changes.diff ziaprobe ziatest 2>/dev/null | paste -s -d ' ' -
 }
 
-builds 'the first make' 'ziatest ziaprobe' make
+builds 'make, make check, make: builds once' 'ziatest ziaprobe' env MPICC='env X=1 mpicc' \
+	sh -c 'make && make check TESTS=./mpicc.t && make'
+like 'the tests get MPICC from the environment' "$(echo "$out" | grep '^# MPICC')" \
+	'# MPICC: env X=1 mpicc'
+builds 'nothing is remembered' ziaprobe make
+builds 'make check builds what MPICC says' ziaprobe \
+	make check TESTS=./mpicc.t MPICC='env X=2 mpicc'
+like 'the tests get MPICC from the command line' "$(echo "$out" | grep '^# MPICC')" \
+	'# MPICC: env X=2 mpicc'
+make -s
 builds 'other flags' 'ziatest ziaprobe' make CFLAGS=-O1
-builds 'after other flags' '' make
-builds 'another pad' 'ziaprobe' make CFLAGS=-O1 PAD=2
-builds 'after another pad' '' make
-builds 'only a pad' 'ziatest ziaprobe' make PAD=2
-is 'only a pad: the flags are those of the Makefile' "$(optimised)" '2 2'
-builds 'flags in the environment' 'ziatest ziaprobe' env CFLAGS=-O1 make
-builds 'after flags in the environment' '' make
-touch Makefile
-builds 'a changed Makefile' 'ziatest ziaprobe' make
-is 'a changed Makefile: its settings' "$(optimised)" '2 2'
-make -s CFLAGS=-O1
-builds 'make clean all' 'ziatest ziaprobe' make clean all
-is 'make clean all: the settings of the Makefile' "$(optimised)" '2 2'
-make -s CFLAGS=-O1
-make -s clean
-builds 'after make clean' 'ziatest ziaprobe' make
-is 'after make clean: the settings of the Makefile' "$(optimised)" '2 2'
-# shellcheck disable=SC2016 # make expands the first dollar, the shell the second
-builds 'special characters' 'ziatest ziaprobe' \
-	make CPPFLAGS='-DA="a, b)" -DB='\''"c  (%s) #"'\'' -DC=$$HOME -DD=\"'
-builds 'after special characters' '' make
-builds 'both programs in parallel' 'ziatest ziaprobe' sh -c 'make -j 2 CFLAGS=-O0 | sort'
+builds 'the same flags from the environment' '' env CFLAGS=-O1 make
+builds 'special characters' 'ziatest ziaprobe' make_special X
+is 'build.txt has the commands that make printed' \
+	"$(sed -n 's/^command: \(.*\) \[.*/\1/p' build.txt)" "$(echo "$out" | grep -e '-o zia')"
+builds 'the same special characters' '' make_special X
+builds 'other special characters' 'ziatest ziaprobe' make_special Y
+make -s
+builds 'another pad' ziaprobe make PAD=2
+builds 'another CC' ziatest make PAD=2 CC=one/wrapper
+make -s CC=one/wrapper
+builds 'another MPICC' ziaprobe make CC=one/wrapper MPICC=one/wrapper
+ln -s ../one/wrapper two/link
+make -s CC=one/wrapper MPICC=two/link
+ln -sf wrapper two/link
+builds 'the link leads to another compiler' ziaprobe make CC=one/wrapper MPICC=two/link
+builds 'a compiler that is found in PATH' 'ziatest ziaprobe' \
+	env PATH="$PWD/one:$PATH" make CC=wrapper MPICC=wrapper
+builds 'a compiler of the same name elsewhere in PATH' 'ziatest ziaprobe' \
+	env PATH="$PWD/two:$PATH" make CC=wrapper MPICC=wrapper
+make -s
+touch probe/run.h
+builds 'a changed header' ziaprobe make
+touch probe/new.c
+builds 'a new source' ziaprobe make
+builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0
+builds 'after a program by itself' 'ziatest ziaprobe' make
+builds 'make -j 2 clean all' 'ziatest ziaprobe' make -j 2 clean all
+is 'make -j 2 clean all: leaves a complete build' "$(left)" \
+	'build.txt changes.diff ziaprobe ziatest'
 
-for name in CC MPICC; do
-	make -s clean all
-	run make $name=no-such-compiler
-	ok "a misspelt $name: make fails" [ "$status" -ne 0 ]
-	builds "after a misspelt $name" '' make
-	run make $name=false
-	ok "$name=false: make fails" [ "$status" -ne 0 ]
-	ok "$name=false: no pad is left" test ! -e .pad
-done
-
-cat >one/wrapper <<'END'
-#!/bin/sh
-if [ "$1" = -show ]; then
-	echo "$SHOWN"
-elif [ "$1" = --version ]; then
-	exit 1
-else
-	exec mpicc "$@"
+is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
+if has git; then
+	git init -q
+	git add Makefile zia*.c probe/run.h
+	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
+	echo >>ziatest.c
+	make -s
+	is 'changes.diff: changed and untracked sources' \
+		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
+		'ziatest.c probe/new.c'
 fi
-END
-printf '#!/bin/sh\nif [ $# -lt 2 ]; then exit 1; fi\nexec mpicc "$@"\n' >one/plain
-printf '#!/bin/sh\nexit 1\n' >two/sha256sum
-chmod +x one/* two/*
-cp one/plain two
-make -s clean all
-builds 'another wrapper' 'ziaprobe' env SHOWN=a PATH="$PWD/one:$PATH" make MPICC=wrapper
-builds 'the same wrapper' '' env SHOWN=a PATH="$PWD/one:$PATH" make
-builds 'a wrapper with other flags' 'ziaprobe' env SHOWN=b PATH="$PWD/one:$PATH" make
-builds 'compilers without -show and --version' 'ziatest ziaprobe' \
-	env PATH="$PWD/one:$PATH" make CC=plain MPICC=plain
-builds 'the same compilers' '' env PATH="$PWD/one:$PATH" make
-run env PATH="$PWD/two:$PATH" make CFLAGS=-O0
-ok 'no build.txt: make fails' [ "$status" -ne 0 ]
-ok 'no build.txt: none is left' test ! -e build.txt
-builds 'back to the last successful build' 'ziatest ziaprobe' env PATH="$PWD/one:$PATH" make
-mv one/plain one/wrapper	# of the same name, in another directory of PATH
-builds 'compilers of the same name elsewhere in PATH' 'ziatest ziaprobe' \
-	env PATH="$PWD/one:$PWD/two:$PATH" sh -c 'rm two/sha256sum; make'
 
-cat >mpicc.t <<'END'
-#!/bin/sh
-printf '1..1\nok 1\n# MPICC: %s\n' "$MPICC"
-END
-chmod +x mpicc.t
-make -s MPICC='env X=1 mpicc'
-builds 'make check with the MPI of the build' '' make check TESTS=./mpicc.t
-like 'the tests get MPICC' "$(echo "$out" | grep '^# MPICC')" '# MPICC: env X=1 mpicc'
+# What an earlier build has left must not look like the result of one that fails.
+printf '#!/bin/sh\ntouch ziaprobe\nkill $PPID\nexec sleep 60\n' >one/killer
+printf '#!/bin/sh\nexit 1\n' >one/sha256sum
+chmod +x one/killer one/sha256sum
+for compiler in no-such-compiler false one/killer; do
+	make -s
+	run make MPICC=$compiler
+	ok "$compiler: make fails" [ "$status" -ne 0 ]
+	is "$compiler: leaves nothing that looks finished" "$(left)" 'changes.diff ziatest'
+	builds "after $compiler" 'ziatest ziaprobe' make
+done
+run make CC=no-such-compiler
+ok 'no CC: make fails' [ "$status" -ne 0 ]
+is 'no CC: leaves nothing that looks finished' "$(left)" 'changes.diff ziaprobe'
+run env PATH="$PWD/one:$PATH" make
+ok 'no build.txt: make fails' [ "$status" -ne 0 ]
+is 'no build.txt: none is left' "$(left)" 'changes.diff ziaprobe ziatest'
 cd ..
 rm -r small
+unset PAD
 
 for cc in gcc clang; do
 	has $cc || continue
