@@ -25,10 +25,12 @@ JOB_FILE = re.compile(r'((?:.*/)?)(environment\.txt|build\.txt|changes\.diff|res
 RESULTS = ('started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,'
            'spawn_ms,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'
            'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,'
-           'repeat_max_ms,offset_ms,offset_host,median_host,offset_bound_ms,executable_bytes,mpi')
+           'repeat_max_ms,offset_ms,offset_host,reference_host,offset_bound_ms,program,'
+           'executable_bytes,mpi')
 RANKS = ('rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
          'mpi_init_ms,completed_ms,repeat_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms')
 
+TEXTS = 'started outlier outlier_kind program mpi'.split()
 STEPS = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
 RANK_STEPS = 'daemon spawn exec init fence wait exchange'.split()
 OWN = 'daemon spawn exec init exchange'.split()  # not waiting for a late rank
@@ -138,7 +140,7 @@ def rows(name, file_lines, header):
     def pattern(column):
         if column.endswith('_ms'):
             return r'(-?[0-9]{1,12}\.[0-9]{3})' + ('' if column == 'time_ms' else '?')
-        if column.endswith('host') or column in ('started', 'outlier', 'outlier_kind', 'mpi'):
+        if column.endswith('host') or column in TEXTS:
             return '([^,]*)'
         return '([0-9]{1,15})' + ('?' if column in ('faults', 'outlier_rank') else '')
 

@@ -7,16 +7,19 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-/* A row that is being written to FILE or, while that is NULL, the header. The same calls add the
- * columns of both. */
-struct row {
-	FILE *file;
-	char header[800];
-	int columns; /* how many have been added */
-};
+static const char csv_header[] =
+	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
+	"exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
+	"outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,repeat_max_ms,"
+	"offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi\n";
+static const char ranks_header[] =
+	"rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,"
+	"mpi_init_ms,completed_ms,repeat_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
+	"clock_offset_ms\n";
 
-/* Prints that WHAT ("read" or "write") has failed for the file NAME because of errno. */
+/* Prints that it was not possible to do WHAT with the file NAME, because of errno. */
 static void print_failure(const char *what, const char *name)
 {
 	print_error("cannot %s '%.500s': %s; choose a file that can be read and written on the "
@@ -24,54 +27,34 @@ static void print_failure(const char *what, const char *name)
 		    what, name, strerror(errno));
 }
 
-/* Returns whether the first line of FILE is HEADER. If so, stores its last character in *LAST. */
-static int has_header(FILE *file, const char *header, int *last)
+/* Opens NAME, the file of OPTION, for appending. A regular file that is not empty must begin with
+ * HEADER, so that no other file is overwritten or appended to. If it does, stores its last
+ * character in *LAST, otherwise EOF. Other kinds of files count as empty: reading a pipe, for
+ * example, would block. On failure, prints an error and returns NULL. */
+static FILE *open_file(const char *option, const char *name, const char *header, int *last)
 {
-	for (; *header; header++)
-		if (fgetc(file) != (unsigned char)*header)
-			return 0;
-	if (fgetc(file) != '\n')
-		return 0;
-	if (fseek(file, -1, SEEK_END) == 0)
-		*last = fgetc(file);
-	return 1;
-}
-
-/* Opens NAME, the file of OPTION, with MODE "a" or "w", and writes HEADER unless it is there
- * already. A regular file that is not empty must begin with the line HEADER, so that no other file
- * is overwritten or appended to. If it does not, or cannot be opened, prints an error and returns
- * NULL. */
-static FILE *open_file(const char *option, const char *name, const char *mode, const char *header)
-{
+	char line[sizeof csv_header + 1] = ""; /* room for either header and one character more */
 	struct stat before;
-	FILE *file;
-	int same, last = EOF; /* the last character of what is kept */
+	int regular = stat(name, &before) != 0 || S_ISREG(before.st_mode);
+	FILE *file = fopen(name, regular ? "a+" : "w");
 
-	/* Other kinds of files count as empty. Reading a pipe, for example, would block. */
-	if (stat(name, &before) == 0 && S_ISREG(before.st_mode) && before.st_size > 0) {
-		file = fopen(name, "r");
-		if (!file) {
-			print_failure("read", name);
-			return NULL;
-		}
-		same = has_header(file, header, &last);
-		fclose(file);
-		if (!same) {
-			print_error("'%.500s' begins with another header: it was written by "
-				    "another version, or not by %s; choose a new file",
-				    name, option);
-			return NULL;
-		}
-	}
-	file = fopen(name, mode);
+	*last = EOF;
 	if (!file) {
-		print_failure("write", name);
+		print_failure("open", name);
 		return NULL;
 	}
-	if (last == EOF || *mode == 'w')
-		fprintf(file, "%s\n", header);
-	else if (last != '\n')
-		fputc('\n', file); /* a full disk may have truncated the last row */
+	if (!regular || !fgets(line, sizeof line, file))
+		return file;
+	if (strcmp(line, header) != 0) {
+		print_error("'%.500s' begins with another header: it was written by another "
+			    "version, or not by %s; choose a new file",
+			    name, option);
+		fclose(file);
+		return NULL;
+	}
+	fseek(file, -1, SEEK_END);
+	*last = fgetc(file);
+	fseek(file, 0, SEEK_END); /* required between reading and writing */
 	return file;
 }
 
@@ -88,132 +71,117 @@ static int close_file(FILE *file, const char *name)
 	return 0;
 }
 
-/* Adds a column to ROW: TEXT, in which commas are replaced or, to a header, NAME with SUFFIX. */
-static void add_text(struct row *row, const char *name, const char *suffix, const char *text)
+/* Writes a cell that is not the first of its row: TEXT, in which commas are replaced. */
+static void write_text(FILE *file, const char *text)
 {
-	const char *comma = row->columns++ > 0 ? "," : "";
-	size_t used = strlen(row->header);
-
-	if (!row->file) {
-		snprintf(row->header + used, sizeof row->header - used, "%s%s%s", comma, name,
-			 suffix);
-		return;
-	}
-	fputs(comma, row->file);
+	fputc(',', file);
 	for (; *text; text++)
-		fputc(*text == ',' ? '?' : *text, row->file);
+		fputc(*text == ',' ? '?' : *text, file);
 }
 
-static void add_number(struct row *row, const char *name, int64_t number)
+/* Writes VALUE, in the unit of COLUMN. The cell is empty if VALUE is UNKNOWN. */
+static void write_value(FILE *file, enum column column, int64_t value)
 {
-	char text[32];
-
-	snprintf(text, sizeof text, "%lld", (long long)number);
-	add_text(row, name, "", text);
+	write_text(file, format_value(column, value));
 }
 
-/* Adds VALUE, in the unit of COLUMN, under NAME. The cell is empty if VALUE is UNKNOWN. */
-static void add_value(struct row *row, const char *name, enum column column, int64_t value)
+static void write_ms(FILE *file, int64_t us)
 {
-	add_text(row, name, headings[column].unit == MS ? "_ms" : "", format_value(column, value));
+	write_value(file, COMPLETED, us); /* any column of times would do */
 }
 
-static void add_ms(struct row *row, const char *name, int64_t us)
-{
-	add_value(row, name, COMPLETED, us); /* any column of times would do */
-}
-
-static void add_outlier(struct row *row, const struct run *run, const struct outlier *outlier)
+static void write_outlier(FILE *file, const struct run *run, const struct outlier *outlier)
 {
 	const struct step *step = outlier->step;
-	int rank = step ? step->end.rank : -1;
-	char number[16] = "";
 
-	if (step)
-		snprintf(number, sizeof number, "%d", rank);
-	add_text(row, "outlier", "", step ? headings[step->column].name : "");
-	add_text(row, "outlier_rank", "", number);
-	add_text(row, "outlier_host", "", step ? run->records[rank].host : "");
-	add_ms(row, "outlier", step ? outlier->excess : UNKNOWN);
-	add_text(row, "outlier_kind", "",
-		 outlier->kind < COLUMNS ? headings[outlier->kind].name : "");
+	if (!step) {
+		fputs(",,,,,", file);
+		return;
+	}
+	write_text(file, headings[step->column].name);
+	fprintf(file, ",%d", step->end.rank);
+	write_text(file, run->records[step->end.rank].host);
+	write_ms(file, outlier->excess);
+	write_text(file, outlier->kind < COLUMNS ? headings[outlier->kind].name : "");
 }
 
-/* Adds the columns of --csv to ROW. */
-static void add_result(struct row *row, const struct run *run, const struct path *path,
-		       const struct outlier *outlier)
+static void write_result(FILE *file, const struct run *run, const struct path *path,
+			 const struct outlier *outlier)
 {
-	char version[MPI_MAX_LIBRARY_VERSION_STRING], date[32], started[48];
+	char version[MPI_MAX_LIBRARY_VERSION_STRING], started[32], program[PROGRAM_SIZE];
 	time_t seconds = (time_t)(run->start / 1000000);
 
-	strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
-	snprintf(started, sizeof started, "%s.%06dZ", date, (int)(run->start % 1000000));
-	add_text(row, "started", "", started);
-	add_number(row, "nodes", run->size / run->n);
-	add_number(row, "ppn", run->n);
-	add_number(row, "ranks", run->size);
-	add_ms(row, "time", run->time);
-	add_ms(row, "corrected", run->launch_clock_known ? corrected_time(run) : UNKNOWN);
-	add_number(row, "slowest_rank", run->slowest);
-	add_text(row, "slowest_host", "", run->records[run->slowest].host);
+	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
+	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
+		run->n, run->size);
+	write_ms(file, run->time);
+	write_ms(file, run->launch_clock_known ? corrected_time(run) : UNKNOWN);
+	fprintf(file, ",%d", run->slowest);
+	write_text(file, run->records[run->slowest].host);
 	for (enum column column = 0; column < COLUMNS; column++)
 		if (headings[column].where & PATH)
-			add_value(row, headings[column].name, column, sum_path(run, path, column));
-	add_outlier(row, run, outlier);
-	add_ms(row, "mpi_init_max", summarise(run, ALL_STEPS, WHOLE_INIT).max);
-	add_ms(row, "repeat_max", summarise(run, ALL_STEPS, REPEAT).max);
-	add_ms(row, "offset", run->offsets[run->worst].value);
-	add_text(row, "offset_host", "", run->records[run->worst * run->n].host);
-	add_text(row, "median_host", "", run->records[run->reference * run->n].host);
-	add_ms(row, "offset_bound", run->offsets[run->worst].bound);
-	add_number(row, "executable_bytes", executable_size());
+			write_value(file, column, sum_path(run, path, column));
+	write_outlier(file, run, outlier);
+	write_ms(file, summarise(run, ALL_STEPS, WHOLE_INIT).max);
+	write_ms(file, summarise(run, ALL_STEPS, REPEAT).max);
+	write_ms(file, run->offsets[run->worst].value);
+	write_text(file, run->records[run->worst * run->n].host);
+	write_text(file, run->records[run->reference * run->n].host);
+	write_ms(file, run->offsets[run->worst].bound);
+	read_program(program);
+	write_text(file, program);
+	fprintf(file, ",%lld", (long long)executable_size());
 	read_mpi_version(version);
 	version[strcspn(version, ",")] = '\0';
-	add_text(row, "mpi", "", version);
+	write_text(file, version);
+	fputc('\n', file);
 }
 
-/* Adds the columns of --ranks to ROW, for RANK. */
-static void add_rank(struct row *row, const struct run *run, int rank)
+static void write_rank(FILE *file, const struct run *run, int rank)
 {
-	add_number(row, "rank", rank);
-	add_number(row, "node", rank / run->n + 1);
-	add_text(row, "host", "", run->records[rank].host);
+	fprintf(file, "%d,%d", rank, rank / run->n + 1);
+	write_text(file, run->records[rank].host);
 	for (enum column column = 0; column < COLUMNS; column++)
 		if (headings[column].where & RANK)
-			add_value(row, headings[column].name, column,
-				  column_value(run, rank, column));
-	add_ms(row, "clock_offset", correction(run, rank));
+			write_value(file, column, column_value(run, rank, column));
+	write_ms(file, correction(run, rank));
+	fputc('\n', file);
 }
 
-/* Appends the result's row to the file NAME. Returns the exit status. */
+/* Appends the result's row to the file NAME, after the header if the file is empty. A last row
+ * without a newline, perhaps cut by a full disk, gets one. Returns the exit status. */
 int append_row(const struct run *run, const struct path *path, const struct outlier *outlier,
 	       const char *name)
 {
-	struct row row = {NULL, "", 0};
+	int last;
+	FILE *file = open_file("--csv", name, csv_header, &last);
 
-	add_result(&row, run, path, outlier);
-	row.file = open_file("--csv", name, "a", row.header);
-	if (!row.file)
+	if (!file)
 		return 1;
-	row.columns = 0;
-	add_result(&row, run, path, outlier);
-	fputc('\n', row.file);
-	return close_file(row.file, name);
+	if (last == EOF)
+		fputs(csv_header, file);
+	else if (last != '\n')
+		fputc('\n', file);
+	write_result(file, run, path, outlier);
+	return close_file(file, name);
 }
 
-/* Writes a row for each rank to the file NAME. Returns the exit status. */
+/* Replaces the contents of the file NAME by the header and a row for each rank. Returns the exit
+ * status. */
 int write_ranks(const struct run *run, const char *name)
 {
-	struct row row = {NULL, "", 0};
+	int last;
+	FILE *file = open_file("--ranks", name, ranks_header, &last);
 
-	add_rank(&row, run, 0);
-	row.file = open_file("--ranks", name, "w", row.header);
-	if (!row.file)
+	if (!file)
 		return 1;
-	for (int rank = 0; rank < run->size; rank++) {
-		row.columns = 0;
-		add_rank(&row, run, rank);
-		fputc('\n', row.file);
+	if (last != EOF && ftruncate(fileno(file), 0) != 0) {
+		print_failure("write", name);
+		fclose(file);
+		return 1;
 	}
-	return close_file(row.file, name);
+	fputs(ranks_header, file);
+	for (int rank = 0; rank < run->size; rank++)
+		write_rank(file, run, rank);
+	return close_file(file, name);
 }

@@ -149,6 +149,19 @@ void read_creation(struct record *record, int64_t boot)
 		record->existed = MIN(record->existed, parent.created + 2 * TICK);
 }
 
+/* Stores in NAME, which has room for PROGRAM_SIZE bytes, the name of the executable without its
+ * directory; an empty string if it is not known. */
+void read_program(char *name)
+{
+	char path[PATH_MAX] = "", *slash;
+
+	if (readlink("/proc/self/exe", path, sizeof path - 1) < 0)
+		*path = '\0';
+	slash = strrchr(path, '/');
+	snprintf(name, PROGRAM_SIZE, "%s", slash ? slash + 1 : "");
+	make_printable(name);
+}
+
 /* Returns the size of the executable in bytes, or 0 if it is not known. */
 int64_t executable_size(void)
 {

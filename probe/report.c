@@ -138,7 +138,7 @@ static void print_clocks(const struct run *run)
 void print_report(const struct run *run, const struct path *path, const struct outlier *outlier)
 {
 	int nodes = run->size / run->n;
-	char version[MPI_MAX_LIBRARY_VERSION_STRING];
+	char version[MPI_MAX_LIBRARY_VERSION_STRING], program[PROGRAM_SIZE];
 
 	fprintf(stderr, "\n%.3f ms, %d node%s x %d = %d rank%s\n", (double)run->time / 1000, nodes,
 		nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
@@ -151,7 +151,8 @@ void print_report(const struct run *run, const struct path *path, const struct o
 		fputs("fences: none\n", stderr);
 	if (nodes > 1)
 		print_clocks(run);
-	fprintf(stderr, "executable: %lld bytes\n", (long long)executable_size());
+	read_program(program);
+	fprintf(stderr, "executable: %s, %lld bytes\n", program, (long long)executable_size());
 	read_mpi_version(version);
 	fprintf(stderr, "MPI: %s\n", version);
 }

@@ -172,6 +172,8 @@ void read_fences(struct record *record);
 struct world launched_world(void);
 void identify_node(struct record *record);
 void read_creation(struct record *record, int64_t boot);
+enum { PROGRAM_SIZE = 256 }; /* room for any file name */
+void read_program(char *name);
 int64_t executable_size(void);
 void read_mpi_version(char *text);
 

@@ -12,7 +12,8 @@ export four='-N 2 -n 4 --ntasks-per-node' eight='-N 2 -n 8 --ntasks-per-node'
 header=started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms
 header=$header,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults
 header=$header,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms
-header=$header,repeat_max_ms,offset_ms,offset_host,median_host,offset_bound_ms,executable_bytes,mpi
+header=$header,repeat_max_ms,offset_ms,offset_host,reference_host,offset_bound_ms,program
+header=$header,executable_bytes,mpi
 export header
 
 # misplaced FIRST SECOND KIND HOST HOST N: prints a pattern for the error about wrong placement,
@@ -22,11 +23,11 @@ misplaced() {
 		"$4 and $5; .* N = $6 .*--distribution=block.* --map-by ppr:$6:node"
 }
 
-# rows_after_header FILE: prints the number of rows of 32 cells after the header, or nothing if
+# rows_after_header FILE: prints the number of rows of 33 cells after the header, or nothing if
 # there is any other line
 rows_after_header() {
 	awk -F , -v header="$header" '
-	NR == 1 && $0 != header || NR > 1 && !(NF == 32 && /^20..-..-..T/) { exit bad = 1 }
+	NR == 1 && $0 != header || NR > 1 && !(NF == 33 && /^20..-..-..T/) { exit bad = 1 }
 	END { if (!bad) print NR - 1 }' "$1"
 }
 
@@ -66,6 +67,17 @@ for mpi in openmpi mpich; do
 		}
 	END
 	"mpicc.$mpi" -shared -fPIC -o "$dir/set.so" "$dir/set.c"
+	cat >"$dir/append_only.c" <<-'END'
+		/* A file that can be appended to, but not truncated */
+		#include <errno.h>
+		#include <sys/types.h>
+		int ftruncate(int file, off_t length)
+		{
+			errno = EPERM;
+			return -1;
+		}
+	END
+	cc -shared -fPIC -o "$dir/append_only.so" "$dir/append_only.c"
 
 	# What is measured, and when
 	expect 65s 0 'srun -n 1 ../ziaprobe $(../at 65 seconds ago) 1' \
@@ -183,6 +195,15 @@ ziaprobe itself, so do not name it in the launcher" \
 			srun $four 2 ../ziaprobe $(../at now) 2 --csv csv || exit
 		done' "$result" "$result"
 	expect csv-empty 0 ': >csv; ../ziaprobe $(../at now) 1 --csv csv' "$result" "$one_node"
+	expect csv-cut 0 '../ziaprobe $(../at now) 1 --csv csv
+		truncate -s -5 csv
+		../ziaprobe $(../at now) 1 --csv csv' "*$result\|$one_node"
+	expect ranks-append 1 "../ziaprobe \$(../at now) 1 --ranks ranks
+		cp ranks before
+		LD_PRELOAD=$dir/append_only.so ../ziaprobe \$(../at now) 1 --ranks ranks
+		status=\$?
+		cmp ranks before && exit \$status" "*$result\|$one_node" \
+		"$error cannot write 'ranks': Operation not permitted$remedy"
 	expect csv-pipe 0 '../ziaprobe $(../at now) 1 --csv /dev/stdout | cat >csv' "$result" \
 		"$one_node"
 	other="$error 'csv' begins with another header: it was written by another version, or \
@@ -201,13 +222,14 @@ not by --csv; choose a new file"
 	expect ranks-full 1 '../ziaprobe $(../at now) 1 --ranks /dev/full --csv csv' \
 		"$result" "$one_node" "$full"
 	expect nowhere "$fails" 'srun $four 2 ../ziaprobe $(../at now) 2 --csv no/where' "$result" \
-		"$error cannot write 'no/where': No such file or directory$remedy"
+		"$error cannot open 'no/where': No such file or directory$remedy"
 	run_cases 2
 
 	is "$mpi, packed: neither a row nor a ranks file" "$(cd "$dir/packed" && ls)" \
 		"$(cd "$dir/wide" && ls)"
 	is "$mpi, csv: a header and two rows" "$(rows_after_header "$dir/csv/csv")" 2
 	is "$mpi, csv-empty: a header and a row" "$(rows_after_header "$dir/csv-empty/csv")" 1
+	is "$mpi, csv-cut: a header and two rows" "$(rows_after_header "$dir/csv-cut/csv")" 2
 	is "$mpi, csv-pipe: a header and a row" "$(rows_after_header "$dir/csv-pipe/csv")" 1
 	is "$mpi, ranks-full: the other file is written" \
 		"$(rows_after_header "$dir/ranks-full/csv")" 1

@@ -9,7 +9,7 @@ leaks=ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1	# searching for them takes longe
 csv_header=started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,\
 spawn_ms,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,\
 outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,repeat_max_ms,\
-offset_ms,offset_host,median_host,offset_bound_ms,executable_bytes,mpi
+offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi
 ranks_header=rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,\
 mpi_init_ms,completed_ms,repeat_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms
 started='20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z'
@@ -50,7 +50,7 @@ listing() {
 		"$(row daemon)$(row spawn)$(row exec)$(row init)$fence$(row wait)" \
 		"$(row exchange "$2")$(row mpi_init)$(row completed)$3" \
 		"$(row cpu)$(row cpu_wait)$(row blocked)\\|faults( +[0-9]+){3}  $rank" \
-		"\\|fences: $fences$4\\|executable: $bytes bytes\\|MPI: $version.*"
+		"\\|fences: $fences$4\\|executable: ziaprobe, $bytes bytes\\|MPI: $version.*"
 }
 # The nodes share one clock, so tests/cluster sets ZIATEST_SYNC to 0.
 clock="\\|clock offset: $ms ms \\(\\+/- [0-9]+\\.[0-9]{3} ms\\), n[1-4] against n[1-4], the median; "
@@ -186,7 +186,7 @@ for mpi in openmpi mpich; do
 	# were not for the missing capabilities.
 	expect nowhere "$fails" \
 		"$leaks ../ziatest --csv no/where --ranks /dev/full 2 '$srun'" "$result" \
-		"$error cannot write 'no/where': No such file or directory$remedy" \
+		"$error cannot open 'no/where': No such file or directory$remedy" \
 		"$error cannot write '/dev/full': No space left on device$remedy"
 	expect protected "$fails" "echo $csv_header >csv
 		echo $ranks_header >ranks
@@ -194,8 +194,8 @@ for mpi in openmpi mpich; do
 		chmod 444 ranks
 		../ziatest $files \
 			'$srun {} setpriv --bounding-set=-dac_override,-dac_read_search'" \
-		"$result" "$error cannot read 'csv': Permission denied$remedy" \
-		"$error cannot write 'ranks': Permission denied$remedy"
+		"$result" "$error cannot open 'csv': Permission denied$remedy" \
+		"$error cannot open 'ranks': Permission denied$remedy"
 	other='begins with another header: it was written by another version, or not by'
 	expect swapped "$fails" "../ziatest $files '$srun'
 		cp csv csv.before
@@ -257,7 +257,7 @@ for mpi in openmpi mpich; do
 		"$(cut -d , -f 1-3 plain/ranks | paste -s -d ' ' -)" \
 		'rank,node,host 0,1,n1 1,1,n1 2,2,n2 3,2,n2 4,3,n3 5,3,n3 6,4,n4 7,4,n4'
 	row="$started,4,2,8,$ms,,[0145],n[13](,$ms){4},$fence_ms(,$ms){2},$work,$outlier"
-	row="$row(,$ms){3},n[1-4],n[1-4],$ms,$bytes,${version%,}[^|,]*"
+	row="$row(,$ms){3},n[1-4],n[1-4],$ms,ziaprobe,$bytes,${version%,}[^|,]*"
 	like "$mpi: a row for every result, after one header" "$(cat plain/csv)" \
 		"$csv_header(\|$row){2}"
 	ok "$mpi: a header in an empty file" [ "$(sed 1q one/csv)" = "$csv_header" ]

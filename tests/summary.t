@@ -273,7 +273,7 @@ RUNS is 3" 'cp output/8-3.txt output/8-4.txt'
 contradicts 'a ranks file left over' "launch 1 on 5 nodes: there is a ranks file, but \
 the output is missing" 'cp ranks-4-3.csv ranks-5-1.csv'
 contradicts 'a program of another size' "launch 2 on 4 nodes: the executable has 104913537 bytes \
-in its row, 104913536 in build.txt" 'cell 6 31 104913537'
+in its row, 104913536 in build.txt" 'cell 6 32 104913537'
 contradicts 'another program' 'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in' \
 	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
 contradicts 'a lost build.txt' 'build.txt is missing or empty\|\|ms ' \

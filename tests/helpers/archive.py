@@ -121,20 +121,20 @@ def launch(nodes, run, start):
               time, nodes, 's' * (nodes > 1), ppn, nodes * ppn, 's' * (nodes * ppn > 1)),
           'outlier: none', '',
           'fences: ' + (other['FENCES'] + ', PMIx' if fence else 'none'),
-          'executable: %d bytes' % SIZE, 'MPI: ' + other['MPI'] + ', more', 'status 0')
+          'executable: ziaprobe, %d bytes' % SIZE, 'MPI: ' + other['MPI'] + ', more', 'status 0')
     clocks = (-.067, other['HOST'] + '2', other['HOST'] + '1', .01)
     if nodes == 1:
         clocks = (0., other['HOST'] + '1', other['HOST'] + '1', 0.)
     return cells(stamp(start), nodes, ppn, nodes * ppn, time, time, slowest,
                  '%s%d' % (other['HOST'], slowest // ppn + 1), *path, reply, 0., *work, 3,
-                 *outlier, mpi_init, .03, *clocks, SIZE, other['MPI'])
+                 *outlier, mpi_init, .03, *clocks, 'ziaprobe', SIZE, other['MPI'])
 
 
 os.makedirs(os.path.join(out, 'output'))
 rows = ['started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,'
         'exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
         'outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,repeat_max_ms,'
-        'offset_ms,offset_host,median_host,offset_bound_ms,executable_bytes,mpi']
+        'offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi']
 for nodes in map(int, settings['SWEEP'].split()):
     for run in range(1, int(settings['RUNS']) + 1):
         rows.append(launch(nodes, run, start + 10 * (len(rows) - 1)))

@@ -250,7 +250,7 @@ END {
 	if (size > n) {
 		expect("corrected_ms", csv["corrected"], corrected)
 		expect("the clocks", clocks, csv["offset"] " " csv["offset_bound"] " " \
-			csv["offset_host"] " " csv["median_host"])
+			csv["offset_host"] " " csv["reference_host"])
 	}
 	latest = replied(0)
 	for (r = 0; r < size; r++)
