@@ -294,7 +294,7 @@ static int refuse(int *status)
 			print_error("the launcher started %d processes, but each is alone in its "
 				    "MPI_COMM_WORLD: the launcher and the MPI library do not "
 				    "match; use the mpirun of this MPI library, or another srun "
-				    "--mpi=TYPE (see srun --mpi=list)",
+				    "--mpi=TYPE (see srun --mpi=list)\n",
 				    begun.launched.size);
 		return 1;
 	}
@@ -302,10 +302,10 @@ static int refuse(int *status)
 		return 0;
 	*status = 2;
 	if (world.rank == 0 && begun.wrong)
-		print_error("%s\n%s", begun.wrong, usage);
+		print_error("%s\n%s\n", begun.wrong, usage);
 	else if (world.rank == 0)
 		print_error("the number of processes, %d, is not a multiple of N = %d; start "
-			    "exactly N = %d processes on every node",
+			    "exactly N = %d processes on every node\n",
 			    world.size, options.n, options.n);
 	return 1;
 }

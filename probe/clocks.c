@@ -59,25 +59,6 @@ struct estimate compare_clocks(int block, int blocks, int n)
 	return best;
 }
 
-/* Stores in SUMS the offset of each block's clock from block 0's. The records hold the offset from
- * the parent's clock. */
-static void sum_offsets(const struct run *run, struct estimate *sums)
-{
-	sums[0] = run->records[0].clock;
-	for (int i = 1; i < run->size / run->n; i++) {
-		sums[i] = run->records[i * run->n].clock;
-		sums[i].value += sums[i & (i - 1)].value;
-		sums[i].bound += sums[i & (i - 1)].bound;
-	}
-}
-
-/* Returns the offset of clock A from clock B, given the offsets of both from a third clock. If A
- * and B are the same clock, it is exactly 0. */
-static struct estimate difference(const struct estimate *a, const struct estimate *b)
-{
-	return (struct estimate){a->value - b->value, a == b ? 0 : a->bound + b->bound};
-}
-
 /* Returns the block whose clock is the median, given the OFFSETS of all clocks from one of them. If
  * their number is even, the median is the lower of the two in the middle. */
 static int find_median_block(const struct estimate *offsets, int blocks)
@@ -105,25 +86,34 @@ static int64_t excess(struct estimate offset)
 void resolve_clocks(struct run *run)
 {
 	int blocks = run->size / run->n;
-	struct estimate *sums = allocate(blocks, sizeof *sums);
+	struct estimate *offsets = allocate(blocks, sizeof *offsets), reference;
 
-	sum_offsets(run, sums);
-	run->reference = find_median_block(sums, blocks);
+	/* The records hold the offset of each clock from the parent block's; these are from block
+	 * 0's. */
+	offsets[0] = run->records[0].clock;
+	for (int i = 1; i < blocks; i++) {
+		struct estimate own = run->records[i * run->n].clock, parent = offsets[i & (i - 1)];
+
+		offsets[i] = (struct estimate){own.value + parent.value, own.bound + parent.bound};
+	}
+	run->offsets = offsets;
+	run->reference = find_median_block(offsets, blocks);
 	for (int i = blocks - 1; i >= 0; i--)
 		if (run->records[i * run->n].on_launch_node) {
 			run->launch_clock_known = 1;
 			run->reference = i; /* the lowest such block comes last */
 		}
+	reference = offsets[run->reference];
+	for (int i = 0; i < blocks; i++) {
+		offsets[i].value -= reference.value;
+		offsets[i].bound += reference.bound;
+	}
+	offsets[run->reference].bound = 0;
 	run->worst = run->reference;
-	run->offsets = allocate(blocks, sizeof *run->offsets);
 	for (int i = 0; i < blocks; i++)
-		run->offsets[i] = difference(sums + i, sums + run->reference);
-	for (int i = 0; i < blocks; i++)
-		if (i != run->reference &&
-		    (run->worst == run->reference ||
-		     excess(run->offsets[i]) > excess(run->offsets[run->worst])))
+		if (i != run->reference && (run->worst == run->reference ||
+					    excess(offsets[i]) > excess(offsets[run->worst])))
 			run->worst = i;
-	free(sums);
 }
 
 /* Returns the offset of RANK's clock from the reference clock, as measured. */
@@ -141,30 +131,13 @@ int64_t correction(const struct run *run, int rank)
 	return excess(offset) > 0 ? offset.value : 0;
 }
 
-/* Returns the rank whose reply was the latest by the reference clock. */
-int corrected_slowest(const struct run *run)
-{
-	int slowest = 0; /* rank 0 is always an originator */
-	int64_t latest = INT64_MIN;
-
-	for (int rank = 0; rank < run->size; rank++) {
-		int64_t replied;
-
-		if (run->replied[rank] == UNKNOWN)
-			continue;
-		replied = run->replied[rank] - correction(run, rank);
-		if (replied <= latest)
-			continue;
-		latest = replied;
-		slowest = rank;
-	}
-	return slowest;
-}
-
 /* Returns the time as measured by the reference clock. */
 int64_t corrected_time(const struct run *run)
 {
-	int slowest = corrected_slowest(run);
+	int64_t latest = INT64_MIN;
 
-	return run->replied[slowest] - correction(run, slowest) - run->start;
+	for (int rank = 0; rank < run->size; rank++)
+		if (run->replied[rank] != UNKNOWN)
+			latest = MAX(latest, run->replied[rank] - correction(run, rank));
+	return latest - run->start;
 }

@@ -5,8 +5,6 @@
  * defines and exports the functions that MPI libraries call to enter a fence. Each function takes a
  * stamp, calls the library's function of the same name, and takes another stamp. Whatever happens
  * here, the library's function receives what the caller passed, and the caller receives its result.
- * (The one exception: a weak reference to one of these names resolves even if no library defines
- * it.)
  *
  * A non-blocking fence returns at once and ends in a callback. Until then, the MPI library may do
  * work of its own. Open MPI may find afterwards that it need not wait; to wait, it calls usleep in a
@@ -54,7 +52,7 @@ int in_fence(int64_t *since, enum mark *from)
 		int state = fences[i].state;
 
 		if (state == NOT_ENTERED)
-			continue;
+			break;
 		waiting = state == WAITING;
 		*since = state == LEFT ? fences[i].ended : fences[i].entered;
 		*from = fence_mark(state == LEFT ? FENCE_LEFT : FENCE_ENTERED, i);
@@ -68,25 +66,22 @@ int in_fence(int64_t *since, enum mark *from)
  * fences are UNKNOWN. */
 void read_fences(struct record *record)
 {
-	int k = 0; /* differs from i once a call has failed */
+	int64_t *stamp = record->stamp;
 
 	for (int m = FENCE_ENTERED; m < FENCES_END; m++)
-		record->stamp[m] = UNKNOWN;
+		stamp[m] = UNKNOWN;
 	for (int i = 0; i < FENCES; i++) {
-		enum mark entered = fence_mark(FENCE_ENTERED, k), left = fence_mark(FENCE_LEFT, k);
+		enum mark entered = fence_mark(FENCE_ENTERED, i), left = fence_mark(FENCE_LEFT, i);
 		int state = fences[i].state;
 
-		if (state == NOT_ENTERED)
-			continue;
-		if (state < PASSED || fences[i].ended > record->stamp[INIT_RETURNED])
+		if (state < PASSED || fences[i].ended > stamp[INIT_RETURNED])
 			break;
-		record->stamp[entered] = fences[i].entered;
-		store_reading(record, entered, fence_mark(FENCE_ENTERED, i));
+		stamp[entered] = fences[i].entered;
+		store_reading(record, entered);
 		if (state == LEFT) {
-			record->stamp[left] = fences[i].ended;
-			store_reading(record, left, fence_mark(FENCE_LEFT, i));
+			stamp[left] = fences[i].ended;
+			store_reading(record, left);
 		}
-		k++;
 	}
 }
 
@@ -116,16 +111,13 @@ static _Thread_local int last_entered = -1;
 static int enter_fence(const char *interface, int of_all, enum fence_state state)
 {
 	int64_t entered;
-	int i = -1;
+	int i;
 
 	if (depth++ > 0)
 		return -1;
-	if (of_all)
-		i = atomic_fetch_add(&entered_count, 1);
-	if (i >= FENCES)
-		i = -1;
-	last_entered = i;
-	if (i < 0)
+	i = of_all ? atomic_fetch_add(&entered_count, 1) : -1;
+	last_entered = i < FENCES ? i : -1;
+	if (last_entered < 0)
 		return -1;
 	fence_interface = interface;
 	entered = now();
@@ -260,8 +252,10 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 	if (function)
 		result = function(procs, count, info, infos, done, data);
 	depth--;
-	if (fence >= 0 && result != 0)
+	if (fence >= 0 && result != 0) {
 		fences[fence].state = NOT_ENTERED;
+		entered_count--;
+	}
 	return result;
 }
 

@@ -23,38 +23,48 @@ static const char ranks_header[] =
 static void print_failure(const char *what, const char *name)
 {
 	print_error("cannot %s '%.500s': %s; choose a file that can be read and written on the "
-		    "node of rank 0",
+		    "node of rank 0\n",
 		    what, name, strerror(errno));
 }
 
-/* Opens NAME, the file of OPTION, for appending. A regular file that is not empty must begin with
- * HEADER, so that no other file is overwritten or appended to. If it does, stores its last
- * character in *LAST, otherwise EOF. Other kinds of files count as empty: reading a pipe, for
- * example, would block. On failure, prints an error and returns NULL. */
-static FILE *open_file(const char *option, const char *name, const char *header, int *last)
+/* Opens NAME, the file of OPTION, for writing, and writes HEADER if there is none. A regular file that
+ * is not empty must begin with HEADER, so that no other file is overwritten or appended to. Its rows
+ * are kept if KEEP is set; a last row without a newline, perhaps cut by a full disk, gets one. Other
+ * kinds of files count as empty: reading a pipe, for example, would block. On failure, prints an
+ * error and returns NULL. */
+static FILE *open_file(const char *option, const char *name, const char *header, bool keep)
 {
-	char line[sizeof csv_header + 1] = ""; /* room for either header and one character more */
+	char line[sizeof csv_header + 1]; /* room for either header and one character more */
 	struct stat before;
-	int regular = stat(name, &before) != 0 || S_ISREG(before.st_mode);
-	FILE *file = fopen(name, regular ? "a+" : "w");
+	bool readable = stat(name, &before) != 0 || S_ISREG(before.st_mode);
+	FILE *file = fopen(name, readable ? "a+" : "w");
+	int last;
 
-	*last = EOF;
 	if (!file) {
 		print_failure("open", name);
 		return NULL;
 	}
-	if (!regular || !fgets(line, sizeof line, file))
+	if (!readable || !fgets(line, sizeof line, file)) {
+		fputs(header, file);
 		return file;
+	}
 	if (strcmp(line, header) != 0) {
 		print_error("'%.500s' begins with another header: it was written by another "
-			    "version, or not by %s; choose a new file",
+			    "version, or not by %s; choose a new file\n",
 			    name, option);
 		fclose(file);
 		return NULL;
 	}
+	if (!keep && ftruncate(fileno(file), (off_t)strlen(header)) != 0) {
+		print_failure("write", name);
+		fclose(file);
+		return NULL;
+	}
 	fseek(file, -1, SEEK_END);
-	*last = fgetc(file);
+	last = fgetc(file);
 	fseek(file, 0, SEEK_END); /* required between reading and writing */
+	if (last != '\n')
+		fputc('\n', file);
 	return file;
 }
 
@@ -71,7 +81,7 @@ static int close_file(FILE *file, const char *name)
 	return 0;
 }
 
-/* Writes a cell that is not the first of its row: TEXT, in which commas are replaced. */
+/* Writes the next cell of a row: TEXT, in which commas are replaced. */
 static void write_text(FILE *file, const char *text)
 {
 	fputc(',', file);
@@ -79,15 +89,10 @@ static void write_text(FILE *file, const char *text)
 		fputc(*text == ',' ? '?' : *text, file);
 }
 
-/* Writes VALUE, in the unit of COLUMN. The cell is empty if VALUE is UNKNOWN. */
-static void write_value(FILE *file, enum column column, int64_t value)
-{
-	write_text(file, format_value(column, value));
-}
-
+/* Writes the next cell of a row: US, in ms, or nothing if it is UNKNOWN. */
 static void write_ms(FILE *file, int64_t us)
 {
-	write_value(file, COMPLETED, us); /* any column of times would do */
+	write_text(file, format_value(COMPLETED, us)); /* any column of times would do */
 }
 
 static void write_outlier(FILE *file, const struct run *run, const struct outlier *outlier)
@@ -110,6 +115,7 @@ static void write_result(FILE *file, const struct run *run, const struct path *p
 {
 	char version[MPI_MAX_LIBRARY_VERSION_STRING], started[32], program[PROGRAM_SIZE];
 	time_t seconds = (time_t)(run->start / 1000000);
+	int64_t bytes;
 
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
@@ -120,7 +126,7 @@ static void write_result(FILE *file, const struct run *run, const struct path *p
 	write_text(file, run->records[run->slowest].host);
 	for (enum column column = 0; column < COLUMNS; column++)
 		if (headings[column].where & PATH)
-			write_value(file, column, sum_path(run, path, column));
+			write_text(file, format_value(column, sum_path(run, path, column)));
 	write_outlier(file, run, outlier);
 	write_ms(file, summarise(run, ALL_STEPS, WHOLE_INIT).max);
 	write_ms(file, summarise(run, ALL_STEPS, REPEAT).max);
@@ -128,9 +134,9 @@ static void write_result(FILE *file, const struct run *run, const struct path *p
 	write_text(file, run->records[run->worst * run->n].host);
 	write_text(file, run->records[run->reference * run->n].host);
 	write_ms(file, run->offsets[run->worst].bound);
-	read_program(program);
+	bytes = read_program(program);
 	write_text(file, program);
-	fprintf(file, ",%lld", (long long)executable_size());
+	fprintf(file, ",%lld", (long long)bytes);
 	read_mpi_version(version);
 	version[strcspn(version, ",")] = '\0';
 	write_text(file, version);
@@ -143,44 +149,30 @@ static void write_rank(FILE *file, const struct run *run, int rank)
 	write_text(file, run->records[rank].host);
 	for (enum column column = 0; column < COLUMNS; column++)
 		if (headings[column].where & RANK)
-			write_value(file, column, column_value(run, rank, column));
+			write_text(file, format_value(column, column_value(run, rank, column)));
 	write_ms(file, correction(run, rank));
 	fputc('\n', file);
 }
 
-/* Appends the result's row to the file NAME, after the header if the file is empty. A last row
- * without a newline, perhaps cut by a full disk, gets one. Returns the exit status. */
+/* Appends the result's row to the file NAME. Returns the exit status. */
 int append_row(const struct run *run, const struct path *path, const struct outlier *outlier,
 	       const char *name)
 {
-	int last;
-	FILE *file = open_file("--csv", name, csv_header, &last);
+	FILE *file = open_file("--csv", name, csv_header, true);
 
 	if (!file)
 		return 1;
-	if (last == EOF)
-		fputs(csv_header, file);
-	else if (last != '\n')
-		fputc('\n', file);
 	write_result(file, run, path, outlier);
 	return close_file(file, name);
 }
 
-/* Replaces the contents of the file NAME by the header and a row for each rank. Returns the exit
- * status. */
+/* Writes a row for each rank to the file NAME, instead of its rows. Returns the exit status. */
 int write_ranks(const struct run *run, const char *name)
 {
-	int last;
-	FILE *file = open_file("--ranks", name, ranks_header, &last);
+	FILE *file = open_file("--ranks", name, ranks_header, false);
 
 	if (!file)
 		return 1;
-	if (last != EOF && ftruncate(fileno(file), 0) != 0) {
-		print_failure("write", name);
-		fclose(file);
-		return 1;
-	}
-	fputs(ranks_header, file);
 	for (int rank = 0; rank < run->size; rank++)
 		write_rank(file, run, rank);
 	return close_file(file, name);

@@ -83,7 +83,7 @@ static int check_placement(const struct run *run)
 		return 1;
 	print_error("wrong placement: ranks %d and %d must be on %s, but their hosts are %s and "
 		    "%s; start exactly N = %d processes on every node, and fill one node before "
-		    "the next, with srun --distribution=block or mpirun --map-by ppr:%d:node",
+		    "the next, with srun --distribution=block or mpirun --map-by ppr:%d:node\n",
 		    earlier, later, rule, host_of(run, earlier), host_of(run, later), run->n,
 		    run->n);
 	return 0;
@@ -99,7 +99,7 @@ static int check_jumps(const struct run *run)
 		if (!is_large(run, (struct estimate){jump, 0}))
 			continue;
 		print_error("the clock of %s was set or slewed %s by %.3f ms while the job ran; "
-			    "run again when nothing is changing it (NTP, PTP, an administrator)",
+			    "run again when nothing is changing it (NTP, PTP, an administrator)\n",
 			    host_of(run, rank), jump > 0 ? "forward" : "back",
 			    (double)llabs(jump) / 1000);
 		return 0;
@@ -112,7 +112,7 @@ static int check_starts(const struct run *run)
 	for (int rank = 0; rank < run->size; rank++)
 		if (run->records[rank].stamp[START] != run->start) {
 			print_error("ranks 0 and %d got different start times (SEC and USEC); "
-				    "call date once, before the launcher, not once per rank",
+				    "call date once, before the launcher, not once per rank\n",
 				    rank);
 			return 0;
 		}
@@ -136,7 +136,7 @@ static int check_existence(const struct run *run)
 			continue;
 		print_error("rank %d on %s (or its slurmstepd) already existed at least %.6f s "
 			    "before the start; synchronise the clocks of %s and the launch node "
-			    "(in a direct call, check SEC and USEC first)",
+			    "(in a direct call, check SEC and USEC first)\n",
 			    rank, host_of(run, rank), (double)before / 1e6, host_of(run, rank));
 		return 0;
 	}
@@ -145,19 +145,20 @@ static int check_existence(const struct run *run)
 
 static int check_time(const struct run *run)
 {
-	int corrected = run->time >= 0 && run->launch_clock_known;
-	int slowest = corrected ? corrected_slowest(run) : run->slowest;
-	int64_t time = corrected ? corrected_time(run) : run->time;
-	char clock[80] = "reference clock";
-
-	if (time >= 0)
-		return 1;
-	if (!corrected)
-		snprintf(clock, sizeof clock, "clock of %s", host_of(run, slowest));
-	print_error("the %stime is negative (%.6f s): by the %s, rank %d received its reply before "
-		    "the start; synchronise the clocks and run again",
-		    corrected ? "corrected " : "", (double)time / 1e6, clock, slowest);
-	return 0;
+	if (run->time < 0) {
+		print_error("the time is negative (%.6f s): by the clock of %s, rank %d received "
+			    "its reply before the start; synchronise the clocks and run again\n",
+			    (double)run->time / 1e6, host_of(run, run->slowest), run->slowest);
+		return 0;
+	}
+	if (run->launch_clock_known && corrected_time(run) < 0) {
+		print_error("the corrected time is negative (%.6f s): by the launch node's clock, "
+			    "the last reply was received before the start; synchronise the clocks "
+			    "and run again\n",
+			    (double)corrected_time(run) / 1e6);
+		return 0;
+	}
+	return 1;
 }
 
 /* Returns whether the measurement is valid; if it is not, prints the first error that applies. */
@@ -188,7 +189,7 @@ static void warn_about_clocks(const struct run *run)
 		snprintf(corrected, sizeof corrected, "the corrected time is %.2f ms",
 			 (double)corrected_time(run) / 1000);
 	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the %s; %d of the "
-		      "other %d clocks %s off%s; %s; synchronise the clocks and run again",
+		      "other %d clocks %s off%s; %s; synchronise the clocks and run again\n",
 		      host_of(run, run->worst * run->n), (double)llabs(worst.value) / 1000,
 		      (double)worst.bound / 1000, worst.value > 0 ? "ahead of" : "behind",
 		      reference, run->launch_clock_known ? "launch node" : "median", off,
@@ -205,17 +206,18 @@ static void warn_about_launch_clock(const struct run *run)
 	if (run->launch_clock_known || (error >= 0 && error <= 1000000))
 		return;
 	if (!getenv("OMPI_ZIATEST_NODE")) {
-		print_warning("ziaprobe does not know whose clock gave the start (it was called "
-			      "directly, or the launcher passed on no variables, as srun "
-			      "--export=NONE does); the time may be wrong by that clock's offset; "
-			      "start it with ziatest, and let the launcher pass on OMPI_ZIATEST_*");
+		print_warning(
+			"ziaprobe does not know whose clock gave the start (it was called "
+			"directly, or the launcher passed on no variables, as srun "
+			"--export=NONE does); the time may be wrong by that clock's offset; "
+			"start it with ziatest, and let the launcher pass on OMPI_ZIATEST_*\n");
 		return;
 	}
 	if (error >= 0)
 		snprintf(how_wrong, sizeof how_wrong, "may be up to %.1f s", (double)error / 1e6);
 	print_warning("the clock of the launch node could not be compared with the nodes', and its "
 		      "error %s; the time may be wrong by as much; run ziatest on a node of the "
-		      "job, or synchronise that clock",
+		      "job, or synchronise that clock\n",
 		      how_wrong);
 }
 
@@ -227,11 +229,11 @@ void print_warnings(const struct run *run)
 	if (run->size == run->n)
 		print_warning("the job ran on only one node, so nothing crossed the interconnect; "
 			      "if you meant to use more nodes, check the allocation, the hostfile "
-			      "and the number of processes");
+			      "and the number of processes\n");
 	if (later >= 0)
 		print_warning("ranks %d and %d run on the same kernel under different host names, "
 			      "%s and %s, so perhaps nothing crossed the interconnect; run one "
-			      "container per node",
+			      "container per node\n",
 			      earlier, later, host_of(run, earlier), host_of(run, later));
 	warn_about_launch_clock(run);
 	warn_about_clocks(run);

@@ -149,25 +149,20 @@ void read_creation(struct record *record, int64_t boot)
 		record->existed = MIN(record->existed, parent.created + 2 * TICK);
 }
 
-/* Stores in NAME, which has room for PROGRAM_SIZE bytes, the name of the executable without its
- * directory; an empty string if it is not known. */
-void read_program(char *name)
+/* Returns the size of the executable in bytes, and stores its name, without the directory, in NAME,
+ * which has room for PROGRAM_SIZE bytes. They are 0 and empty if /proc cannot be read. */
+int64_t read_program(char *name)
 {
-	char path[PATH_MAX] = "", *slash;
-
-	if (readlink("/proc/self/exe", path, sizeof path - 1) < 0)
-		*path = '\0';
-	slash = strrchr(path, '/');
-	snprintf(name, PROGRAM_SIZE, "%s", slash ? slash + 1 : "");
-	make_printable(name);
-}
-
-/* Returns the size of the executable in bytes, or 0 if it is not known. */
-int64_t executable_size(void)
-{
+	char path[PATH_MAX] = "";
 	struct stat file;
 
-	return stat("/proc/self/exe", &file) == 0 ? file.st_size : 0;
+	*name = '\0';
+	if (stat("/proc/self/exe", &file) != 0 ||
+	    readlink("/proc/self/exe", path, sizeof path - 1) < 0)
+		return 0;
+	snprintf(name, PROGRAM_SIZE, "%s", strrchr(path, '/') + 1);
+	make_printable(name);
+	return file.st_size;
 }
 
 /* Stores the first line of MPI's version in TEXT, a buffer of MPI_MAX_LIBRARY_VERSION_STRING

@@ -139,6 +139,7 @@ void print_report(const struct run *run, const struct path *path, const struct o
 {
 	int nodes = run->size / run->n;
 	char version[MPI_MAX_LIBRARY_VERSION_STRING], program[PROGRAM_SIZE];
+	int64_t bytes;
 
 	fprintf(stderr, "\n%.3f ms, %d node%s x %d = %d rank%s\n", (double)run->time / 1000, nodes,
 		nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
@@ -151,8 +152,8 @@ void print_report(const struct run *run, const struct path *path, const struct o
 		fputs("fences: none\n", stderr);
 	if (nodes > 1)
 		print_clocks(run);
-	read_program(program);
-	fprintf(stderr, "executable: %s, %lld bytes\n", program, (long long)executable_size());
+	bytes = read_program(program);
+	fprintf(stderr, "executable: %s, %lld bytes\n", program, (long long)bytes);
 	read_mpi_version(version);
 	fprintf(stderr, "MPI: %s\n", version);
 }

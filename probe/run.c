@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 
 struct world world = {-1, -1};
 
@@ -81,18 +80,6 @@ uint64_t hash(uint64_t before, const char *text)
 	return before;
 }
 
-/* Prints a message of KIND ("error" or "warning") on stderr, in one piece. */
-void print_message(const char *kind, const char *format, ...)
-{
-	char message[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(message, sizeof message, format, args);
-	va_end(args);
-	fprintf(stderr, "ziaprobe: %s: %s\n", kind, message);
-}
-
 /* Replaces every character of TEXT that is not printable ASCII with '?'. Async-signal-safe. */
 void make_printable(char *text)
 {
@@ -109,7 +96,7 @@ void *allocate(int count, size_t size)
 
 	if (!block) {
 		print_error("out of memory: rank %d cannot allocate %d x %zu bytes; make more "
-			    "memory available on its node",
+			    "memory available on its node\n",
 			    world.rank, count, size);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}

@@ -4,17 +4,15 @@
  * The words:
  *
  *	stamp		a moment in us since 1970 (UTC), by the clock of the node that took it
- *	mark		a moment in the life of a rank, such as entering main, in us after the
- *			start, by the reference clock
+ *	mark		a moment in the life of a rank, in us after the start, by the reference
+ *			clock
  *	timeline	the marks of one rank, in order
  *	step		the part of a timeline that ends at a mark, without the wait before it
- *	path		the critical path: the chain of steps, across ranks, that determined the
- *			result
+ *	path		the critical path: the steps, across ranks, that determined the result
  *	block		N consecutive ranks, which should be one node; blocks count from 0
  *	reference clock	the launch node's clock if a rank runs there, otherwise the median of the
  *			blocks' clocks
- *	jump		a change made to a node's clock, by NTP or an administrator, at once or by
- *			slewing
+ *	jump		a change that somebody made to a node's clock, at once or by slewing
  *	estimate	a value with a bound: the true value is at most BOUND away from it
  *
  * The files, in the best order to read them. Each calls only those above it.
@@ -90,17 +88,14 @@ struct work {
 /* Work is read with every stamp from MAIN_ENTERED to INIT_RETURNED. */
 enum { READINGS = INIT_RETURNED - MAIN_ENTERED + 1 };
 
-/* The data about each rank that the second gather brings to rank 0. They never change
- * afterwards. */
+/* What the second gather brings to rank 0 about each rank. It never changes afterwards. */
 struct record {
 	int64_t stamp[MARKS]; /* or UNKNOWN; START is the start that this rank was given; a fence in
 			       * which it did not wait has no FENCE_LEFT */
 	int64_t repeat; /* the round trip of the repeated exchange, or UNKNOWN */
 	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
-	int64_t jump; /* of the node's clock while the job ran; 0 if within the error of the
-		       * readings */
-	struct estimate clock; /* on a block's first rank: the offset from the parent block's
-				* clock (clocks.c) */
+	int64_t jump; /* of the node's clock while the job ran; 0 if it may be an error of reading */
+	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
 	uint32_t cpu[READINGS], cpu_wait[READINGS]; /* the readings (work.c) */
 	uint16_t faults[READINGS];
@@ -127,9 +122,8 @@ struct run {
 	/* From draw_timelines() */
 	int64_t (*marks)[MARKS]; /* of each rank; UNKNOWN if it does not have the mark */
 	int fences; /* the number of fences that count */
-	int latest[MARKS]; /* for each mark that others wait for, the rank that reached it last,
-			    * or -1; for PARENT_CREATED, only ranks whose parent belongs to
-			    * mpirun count */
+	int latest[MARKS]; /* for each mark that others wait for, the rank that reached it last, or
+			    * -1; for PARENT_CREATED, of the ranks that mpirun started */
 };
 
 /* ---- run.c ---- */
@@ -147,9 +141,8 @@ int64_t to_number(const char *text, int64_t max);
 int responder(int rank, int size, int n);
 int compare_times(const void *a, const void *b);
 uint64_t hash(uint64_t before, const char *text);
-void print_message(const char *kind, const char *format, ...);
-#define print_error(...) print_message("error", __VA_ARGS__)
-#define print_warning(...) print_message("warning", __VA_ARGS__)
+#define print_error(...) fprintf(stderr, "ziaprobe: error: " __VA_ARGS__)
+#define print_warning(...) fprintf(stderr, "ziaprobe: warning: " __VA_ARGS__)
 void make_printable(char *text);
 void *allocate(int count, size_t size);
 void sleep_until_complete(MPI_Request *request);
@@ -158,7 +151,7 @@ void sleep_until_complete(MPI_Request *request);
 
 void note_work(enum mark mark);
 struct work work_between(enum mark from, enum mark to);
-void store_reading(struct record *record, enum mark mark, enum mark noted);
+void store_reading(struct record *record, enum mark mark);
 struct work recorded_work(const struct record *record, enum mark from, enum mark to);
 
 /* ---- fence.c ---- */
@@ -173,8 +166,7 @@ struct world launched_world(void);
 void identify_node(struct record *record);
 void read_creation(struct record *record, int64_t boot);
 enum { PROGRAM_SIZE = 256 }; /* room for any file name */
-void read_program(char *name);
-int64_t executable_size(void);
+int64_t read_program(char *name);
 void read_mpi_version(char *text);
 
 /* ---- timeout.c ---- */
@@ -194,7 +186,6 @@ struct estimate compare_clocks(int block, int blocks, int n);
 void resolve_clocks(struct run *run);
 struct estimate offset_of(const struct run *run, int rank);
 int64_t correction(const struct run *run, int rank);
-int corrected_slowest(const struct run *run);
 int64_t corrected_time(const struct run *run);
 
 /* ---- gather.c ---- */

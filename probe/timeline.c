@@ -18,19 +18,6 @@ static int is_fence_left(enum mark mark)
 	return mark >= FENCE_LEFT && mark < FENCES_END && (mark - FENCE_LEFT) % 2 == 0;
 }
 
-/* Returns whether a process that was created at STAMP existed before this launch. START is the
- * start by the clock that took STAMP. An UNKNOWN stamp is before any start. */
-static int is_older(int64_t stamp, int64_t start)
-{
-	return stamp < start - 2 * TICK;
-}
-
-/* Returns the start, as a stamp by RANK's clock. */
-static int64_t local_start(const struct run *run, int rank)
-{
-	return run->start + correction(run, rank);
-}
-
 /* Returns the number of fences that count: those that every rank has entered. */
 static int count_fences(const struct run *run)
 {
@@ -48,12 +35,14 @@ static int count_fences(const struct run *run)
 static void draw_timeline(struct run *run, int rank)
 {
 	const struct record *record = run->records + rank;
-	int64_t *mark = run->marks[rank], start = local_start(run, rank);
+	int64_t *mark = run->marks[rank];
+	int64_t start = run->start + correction(run, rank); /* by this rank's clock */
 
 	memcpy(mark, record->stamp, sizeof record->stamp);
-	if (is_older(mark[PARENT_CREATED], start) && strcmp(record->parent, "slurmstepd") != 0)
-		mark[PARENT_CREATED] = UNKNOWN; /* it was not created for this launch */
-	/* UNKNOWN is less than any stamp, so it stays. */
+	/* UNKNOWN is less than any stamp, so it stays. A parent that is older than the launch was
+	 * not created for it; slurmstepd always was. */
+	if (mark[PARENT_CREATED] < start - 2 * TICK && strcmp(record->parent, "slurmstepd") != 0)
+		mark[PARENT_CREATED] = UNKNOWN;
 	mark[CREATED] = MIN(mark[CREATED], mark[MAIN_ENTERED]);
 	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
 	for (enum mark m = fence_mark(FENCE_ENTERED, run->fences); m < FENCES_END; m++)
@@ -191,18 +180,14 @@ static int applies(const struct run *run, enum mark mark, enum column column)
 int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t length,
 		   enum column column)
 {
-	const struct record *record = run->records + rank;
-	int64_t created = record->stamp[CREATED], cpu, cpu_wait;
+	int64_t cpu, cpu_wait;
 	struct work work;
 
 	if (!applies(run, mark, column) || length == UNKNOWN)
 		return UNKNOWN;
 	if (column < CPU)
 		return length;
-	/* A process that is older than the launch may have worked before the start. */
-	if (mark == MAIN_ENTERED && created != UNKNOWN && is_older(created, local_start(run, rank)))
-		return UNKNOWN;
-	work = recorded_work(record, find_previous(run, rank, mark).mark, mark);
+	work = recorded_work(run->records + rank, find_previous(run, rank, mark).mark, mark);
 	if (column == FAULTS)
 		return work.faults;
 	cpu = MIN(work.cpu, length);
@@ -214,28 +199,20 @@ int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t leng
 	return column == CPU_WAIT ? cpu_wait : length - cpu - cpu_wait;
 }
 
-/* Returns the sum of RANK's steps in COLUMN or, if that is WAIT, of its waits. Returns UNKNOWN if
- * there is none, or if one of them is not known. */
+/* Returns the sum of RANK's steps in COLUMN. Returns UNKNOWN if there is none, or if one of them is
+ * not known. */
 static int64_t sum_steps(const struct run *run, int rank, enum column column)
 {
-	int64_t sum = UNKNOWN, before = 0;
+	int64_t sum = UNKNOWN;
 
 	for (enum mark mark = PARENT_CREATED; mark < MARKS; mark++) {
-		int64_t end = run->marks[rank][mark], length, value;
+		int64_t length = UNKNOWN, value;
 
-		if (column == WAIT) {
-			if (end == UNKNOWN)
-				continue;
-			value = find_beginning(run, rank, mark).at - before;
-			before = end;
-		} else {
-			if (!applies(run, mark, column))
-				continue;
+		if (applies(run, mark, column))
 			length = step_length(run, rank, mark);
-			if (length == UNKNOWN) /* there is no such step */
-				continue;
-			value = step_value(run, rank, mark, length, column);
-		}
+		if (length == UNKNOWN) /* there is no such step */
+			continue;
+		value = step_value(run, rank, mark, length, column);
 		if (value == UNKNOWN)
 			return UNKNOWN;
 		sum = MAX(sum, 0) + value;
@@ -243,10 +220,22 @@ static int64_t sum_steps(const struct run *run, int rank, enum column column)
 	return sum;
 }
 
+/* Returns the time that RANK has waited between its steps: what they leave of its last mark. */
+static int64_t sum_waits(const struct run *run, int rank)
+{
+	int64_t wait = find_previous(run, rank, MARKS).at;
+
+	for (enum mark mark = PARENT_CREATED; mark < MARKS; mark++)
+		wait -= MAX(step_length(run, rank, mark), 0);
+	return wait;
+}
+
 /* Returns the value of RANK in COLUMN, or UNKNOWN if it has none. */
 int64_t column_value(const struct run *run, int rank, enum column column)
 {
 	switch (column) {
+	case WAIT:
+		return sum_waits(run, rank);
 	case WHOLE_INIT:
 		return run->marks[rank][INIT_RETURNED] - run->marks[rank][MAIN_ENTERED];
 	case COMPLETED:

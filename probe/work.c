@@ -73,15 +73,14 @@ static uint32_t to_cell(int64_t us)
 	return us == UNKNOWN ? UINT32_MAX : (uint32_t)MIN(us, UINT32_MAX - 1);
 }
 
-/* Stores in RECORD, as the reading at MARK, the one that note_work() took at NOTED. The two differ
- * if an earlier fence does not count. */
-void store_reading(struct record *record, enum mark mark, enum mark noted)
+/* Stores the reading at MARK in RECORD. */
+void store_reading(struct record *record, enum mark mark)
 {
 	int i = (int)mark - MAIN_ENTERED;
 
-	record->cpu[i] = to_cell(readings[noted].cpu);
-	record->cpu_wait[i] = to_cell(readings[noted].cpu_wait);
-	record->faults[i] = (uint16_t)MIN(readings[noted].faults, UINT16_MAX);
+	record->cpu[i] = to_cell(readings[mark].cpu);
+	record->cpu_wait[i] = to_cell(readings[mark].cpu_wait);
+	record->faults[i] = (uint16_t)MIN(readings[mark].faults, UINT16_MAX);
 }
 
 /* Returns the reading at MARK in RECORD. Before main, all readings are 0. */

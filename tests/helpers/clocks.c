@@ -8,7 +8,7 @@ int main(void)
 {
 	static struct record records[64];
 	struct run run = {.records = records, .n = 1};
-	struct estimate clock, clocks[64], sums[64];
+	struct estimate clock, clocks[64];
 	int rank;
 
 	MPI_Init(NULL, NULL);
@@ -19,9 +19,11 @@ int main(void)
 		   MPI_COMM_WORLD);
 	for (int block = 0; block < run.size; block++)
 		records[block].clock = clocks[block];
-	sum_offsets(&run, sums);
+	records[0].on_launch_node = true;
+	resolve_clocks(&run);
 	for (int block = 0; rank == 0 && block < run.size; block++)
-		printf("%d %" PRId64 " %" PRId64 "\n", block, sums[block].value, sums[block].bound);
+		printf("%d %" PRId64 " %" PRId64 "\n", block, run.offsets[block].value,
+		       run.offsets[block].bound);
 	MPI_Finalize();
 	return 0;
 }
