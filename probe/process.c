@@ -61,19 +61,18 @@ void identify_node(struct record *record)
 
 struct process {
 	int64_t created; /* a stamp, in ticks; UNKNOWN if /proc does not show this process */
-	int pid, parent;
+	int parent; /* its process id; 0 if it is not known */
 	char name[16]; /* truncated by the kernel */
 };
 
-/* Returns what /proc shows of process PID. BOOT is the stamp at which this node booted. */
-static struct process read_process(int pid, int64_t boot)
+/* Returns what PATH, a process's stat file in /proc, shows. BOOT is the stamp at which this node
+ * booted. */
+static struct process read_process(const char *path, int64_t boot)
 {
-	struct process process = {.created = UNKNOWN, .pid = pid};
-	char path[40], text[1024], *begin, *field;
-	FILE *file;
+	struct process process = {.created = UNKNOWN};
+	char text[1024], *begin, *field;
+	FILE *file = fopen(path, "r");
 
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	file = fopen(path, "r");
 	if (!file)
 		return process;
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
@@ -94,6 +93,14 @@ static struct process read_process(int pid, int64_t boot)
 			process.created = boot + strtoll(field, NULL, 10) * TICK;
 	}
 	return process;
+}
+
+static struct process read_parent(struct process process, int64_t boot)
+{
+	char path[40];
+
+	snprintf(path, sizeof path, "/proc/%d/stat", process.parent);
+	return read_process(path, boot);
 }
 
 /* mpirun and its daemons, and all processes that start ranks, each between two blanks */
@@ -119,34 +126,34 @@ void read_creation(struct record *record, int64_t boot)
 {
 	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
 	int local = record->on_launch_node ? ziatest : -1;
-	struct process process = read_process(getpid(), boot), below = process;
-	struct process parent = read_process(getppid(), boot), above = parent;
+	struct process process = read_process("/proc/self/stat", boot), below = process;
+	struct process parent = read_parent(process, boot), above = parent;
 
+	/* Main is always entered after the start. A process that ziatest's launcher created, and
+	 * its slurmstepd, were also created after the start. */
+	record->existed = record->stamp[MAIN_ENTERED];
+	if (ziatest >= 0 && getpid() != local) {
+		if (process.created != UNKNOWN)
+			record->existed = MIN(record->existed, process.created + 2 * TICK);
+		if (parent.created != UNKNOWN && strcmp(parent.name, "slurmstepd") == 0)
+			record->existed = MIN(record->existed, parent.created + 2 * TICK);
+	}
 	for (int i = 0; i <= 8; i++) {
-		if (above.pid == local || is_one_of(DAEMONS, &above)) {
+		if (below.parent == local || is_one_of(DAEMONS, &above)) {
 			process = below;
 			parent = above;
 			break;
 		}
 		below = above;
-		above = read_process(above.parent, boot);
+		above = read_parent(below, boot);
 	}
 	record->stamp[CREATED] = process.created;
 	record->stamp[PARENT_CREATED] = parent.created;
 	strcpy(record->parent, parent.name);
 	record->by_mpirun = is_one_of(MPIRUN, &parent);
 	/* ziatest becomes the launcher, which may be the parent. It existed before the start. */
-	if (parent.pid == local)
+	if (process.parent == local)
 		record->stamp[PARENT_CREATED] = UNKNOWN;
-	/* Main is always entered after the start. A process that ziatest's launcher created, and
-	 * its slurmstepd, were also created after the start. */
-	record->existed = record->stamp[MAIN_ENTERED];
-	if (ziatest < 0 || getpid() == local)
-		return;
-	if (process.created != UNKNOWN)
-		record->existed = MIN(record->existed, process.created + 2 * TICK);
-	if (parent.created != UNKNOWN && strcmp(parent.name, "slurmstepd") == 0)
-		record->existed = MIN(record->existed, parent.created + 2 * TICK);
 }
 
 /* Returns the size of the executable in bytes, and stores its name, without the directory, in NAME,
