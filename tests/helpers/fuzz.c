@@ -334,7 +334,7 @@ static int acceptable(int waited)
 		       (!strncmp(output, result, strlen(result)) && !strstr(output, "error: "));
 	case 1: /* a result, and an error about a file; or only an error */
 		if (strstr(output, result))
-			return strstr(output, "error: cannot write ") != NULL;
+			return strstr(output, "error: cannot ") != NULL;
 		return strstr(output, " before the start") != NULL;
 	case 2:
 		return !strstr(output, result) &&
