@@ -6,6 +6,10 @@
  * stamp, calls the library's function of the same name, and takes another stamp. Whatever happens
  * here, the library's function receives what the caller passed, and the caller receives its result.
  *
+ * Other MPI libraries, such as MPICH, have a PMI client built in. It writes commands to a descriptor,
+ * PMI's wire, and reads the answers. So read and write are intercepted, too: a fence begins when its
+ * command is written, and ends when the answer is read.
+ *
  * A non-blocking fence returns at once and ends in a callback. Until then, the MPI library may do
  * work of its own. Open MPI may find afterwards that it need not wait; to wait, it calls usleep in a
  * loop until the callback arrives, so usleep is intercepted, too. With any other MPI, a rank is
@@ -14,11 +18,10 @@
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
  * (work.c); one look-up per function, which takes 4 to 7 us; one of Open MPI's library, for the
  * first non-blocking fence; and for each usleep in such a fence, a look-up of its caller, until the
- * rank is known to wait.
+ * rank is known to wait. Each read and write of another descriptor costs a comparison.
  *
- * Fences cannot be seen if the MPI library has its start-up protocol built in, as MPICH does, or is
- * linked so that its calls cannot be intercepted. Builds by hand leave this code out. So do static
- * builds, because they have no other library to call.
+ * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted. Builds
+ * by hand leave this code out. So do static builds, because they have no other library to call.
  */
 #include "run.h"
 
@@ -88,6 +91,7 @@ void read_fences(struct record *record)
 #ifdef SEE_FENCES
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static atomic_int entered_count; /* number of fences entered */
@@ -106,8 +110,8 @@ static _Thread_local int depth;
 static _Thread_local int last_entered = -1;
 
 /* Begins a fence of INTERFACE, which counts only if it is a fence OF_ALL ranks. Returns its index,
- * or -1 if it does not count. Every call must be matched by a call to leave_fence() or, for a
- * non-blocking fence, by depth--. */
+ * or -1 if it does not count. Every call must be matched by a call to leave_fence() or, if the fence
+ * goes on after its function has returned, by depth--. */
 static int enter_fence(const char *interface, int of_all, enum fence_state state)
 {
 	int64_t entered;
@@ -136,6 +140,13 @@ static void end_fence(int i)
 	fences[i].ended = now();
 	if (!atomic_compare_exchange_strong(&fences[i].state, &state, PASSED))
 		fences[i].state = LEFT;
+}
+
+/* Takes back fence I, the last that began, because its call has failed. */
+static void cancel_fence(int i)
+{
+	fences[i].state = NOT_ENTERED;
+	entered_count--;
 }
 
 /* Ends fence I, where I is the value that enter_fence() returned. */
@@ -252,10 +263,8 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 	if (function)
 		result = function(procs, count, info, infos, done, data);
 	depth--;
-	if (fence >= 0 && result != 0) {
-		fences[fence].state = NOT_ENTERED;
-		entered_count--;
-	}
+	if (fence >= 0 && result != 0)
+		cancel_fence(fence);
 	return result;
 }
 
@@ -272,5 +281,75 @@ EXPORTED int usleep(useconds_t us)
 	    dladdr(__builtin_return_address(0), &caller) && caller.dli_fbase == open_mpi())
 		atomic_compare_exchange_strong(&fences[i].state, &state, WAITING);
 	return nanosleep(&time, NULL);
+}
+
+static ssize_t (*library_read)(int file, void *data, size_t size);
+static ssize_t (*library_write)(int file, const void *data, size_t size);
+
+/* Looks these up before main, so that a signal handler need not. Until then, the raw system calls
+ * take their place. */
+__attribute__((constructor)) static void find_read_and_write(void)
+{
+	*(void **)&library_read = dlsym(RTLD_NEXT, "read");
+	*(void **)&library_write = dlsym(RTLD_NEXT, "write");
+}
+
+static atomic_int wire = -1; /* the first descriptor to which "cmd=init" has been written */
+static atomic_int wire_fence = -1; /* the fence whose answer has not been read yet */
+
+/* Returns the interface of the fence of all ranks that the command in DATA, of SIZE bytes, begins;
+ * NULL if it begins none. */
+static const char *fence_command(const void *data, size_t size)
+{
+	if (memmem(data, size, "cmd=kvs-fence", 13))
+		return "PMI2";
+	if (!memmem(data, size, "cmd=barrier_in", 14))
+		return NULL;
+	if (memmem(data, size, "group=", 6) && !memmem(data, size, "group=WORLD", 11))
+		return NULL;
+	return "PMI";
+}
+
+/* Like the C library's write, this may be called by a signal handler, and leaves its errno. */
+EXPORTED ssize_t write(int file, const void *data, size_t size)
+{
+	const char *interface = NULL;
+	ssize_t result;
+	int fence = -1;
+
+	if (file >= 0 && file == wire && wire_fence < 0)
+		interface = fence_command(data, size);
+	if (interface) {
+		wire_fence = fence = enter_fence(interface, 1, WAITING);
+		depth--;
+	}
+	if (library_write)
+		result = library_write(file, data, size);
+	else
+		result = syscall(SYS_write, file, data, size);
+	if (fence >= 0 && result <= 0) {
+		wire_fence = -1;
+		cancel_fence(fence);
+	}
+	/* Only now is it certain that DATA can be read. */
+	if (wire < 0 && result >= 8 && memcmp(data, "cmd=init", 8) == 0)
+		wire = file;
+	return result;
+}
+
+EXPORTED ssize_t read(int file, void *data, size_t size)
+{
+	ssize_t result;
+	int fence = -1;
+
+	if (library_read)
+		result = library_read(file, data, size);
+	else
+		result = syscall(SYS_read, file, data, size);
+	if (file == wire && result > 0)
+		fence = atomic_exchange(&wire_fence, -1);
+	if (fence >= 0)
+		end_fence(fence);
+	return result;
 }
 #endif

@@ -5,6 +5,7 @@
  */
 #include "run.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -41,13 +42,15 @@ static int64_t read_cpu_wait(void)
 }
 
 /* Reads what this process has done so far, and keeps it as the reading at MARK. The timeout handler
- * passes TIMED_OUT. Async-signal-safe; can be called from any thread. */
+ * passes TIMED_OUT. Async-signal-safe, errno included; can be called from any thread. */
 void note_work(enum mark mark)
 {
 	struct rusage usage;
+	int before = errno;
 
 	getrusage(RUSAGE_SELF, &usage);
 	readings[mark] = (struct work){read_cpu(), read_cpu_wait(), usage.ru_majflt};
+	errno = before;
 }
 
 /* Returns LATER minus EARLIER. Threads that are in fences at the same time may have taken the two
