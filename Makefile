@@ -6,7 +6,7 @@
 #	make check			run the tests; TESTS=tests/path.t runs just one
 #	make soak ROUNDS=20 SEED=7	run launches with random faults
 #	make bench			measure what the benchmark itself costs; BENCH=full: longer
-#	make install PREFIX=~/.local	install both programs in PREFIX/bin
+#	make install PREFIX=~/.local	install in PREFIX/bin and PREFIX/lib
 #
 # make does not remember these settings. To keep using another MPI, export MPICC.
 
@@ -23,10 +23,13 @@ static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) 
 FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 sources = ziaprobe.c $(sort $(wildcard probe/*.c))
-programs = ziatest ziaprobe
+library = $(if $(static),,libziaprobe.so)
+programs = ziatest ziaprobe $(library)
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
 	$(LDFLAGS) -o ziaprobe $(sources) $(FENCE) $(LDLIBS)
+libziaprobe.so_command = $(MPICC) $(CPPFLAGS) -DPRELOAD $(CFLAGS) $(strict) -fPIC -shared \
+	$(LDFLAGS) -o libziaprobe.so $(sources) $(FENCE) $(LDLIBS)
 
 all: $(programs) build.txt changes.diff
 
@@ -49,6 +52,10 @@ ziaprobe: .pad $(sources) probe/run.h
 	@[ $$(wc -c <$@) -ge $(PAD) ] || { echo >&2 \
 		'$@ is smaller than $(PAD) bytes: the pad is missing; check CFLAGS and LDFLAGS'; \
 		exit 1; }
+
+libziaprobe.so: $(sources) probe/run.h $(call changed,libziaprobe.so)
+	@rm -f $@ build.txt
+	$(libziaprobe.so_command)
 
 # run_ziatest.sh archives how the programs were built, and how the sources differ from the commit.
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
@@ -89,10 +96,11 @@ bench: all
 # Installs the existing programs without building, because root might use another compiler.
 install:
 	@[ -f build.txt ] || { echo 'there is no complete build; run make first' >&2; exit 1; }
-	mkdir -p $(DESTDIR)$(PREFIX)/bin
-	cp $(programs) $(DESTDIR)$(PREFIX)/bin
+	mkdir -p $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib
+	cp ziatest ziaprobe $(DESTDIR)$(PREFIX)/bin
+	@if [ -f libziaprobe.so ]; then cp libziaprobe.so $(DESTDIR)$(PREFIX)/lib; fi
 clean:
-	rm -f $(programs) build.txt changes.diff .pad tests/bench/results.csv
+	rm -f ziatest ziaprobe libziaprobe.so build.txt changes.diff .pad tests/bench/results.csv
 
 .NOTPARALLEL:	# 'make -j clean all' must clean first.
 .INTERMEDIATE: .pad

@@ -21,7 +21,8 @@
  *
  * The launch is on the clock, and so are begin(), MPI_Init, and measure() down to the comment "Off
  * the clock from here on". The header of each file in probe/ lists which of its functions run on
- * the clock.
+ * the clock. libziaprobe.so is built from the same sources, without main and the pad; probe/preload.c
+ * puts begin() and measure() around the MPI_Init of another program.
  *
  * Off the clock, rank 0 gathers what it needs to judge the measurement: whether each block has a
  * node of its own, whether the start precedes everything else, and whether any clock jumped. It
@@ -33,30 +34,8 @@
  */
 #include "probe/run.h"
 
-#include <getopt.h>
 #include <limits.h>
 #include <poll.h>
-
-/* The pad makes the executable 100 MiB larger. It is read-only because writable memory would be
- * charged to every process. make fills it with random bytes from PAD_FILE, which do not compress.
- * It is written in assembly because compilers take minutes to compile such an array, and it is
- * global so that LTO finds it. */
-#ifndef PAD
-#define PAD 104857600
-#endif
-#define TEXT(macro) #macro
-#define STRING(macro) TEXT(macro)
-#ifdef PAD_FILE
-#define PAD_BYTES ".incbin \"" STRING(PAD_FILE) "\""
-#else
-#define PAD_BYTES ".zero " STRING(PAD)
-#endif
-__asm__(".pushsection .rodata.pad, \"a\", %progbits\n"
-	".globl pad\n"
-	".hidden pad\n"
-	"pad: " PAD_BYTES "\n"
-	".popsection\n");
-extern const char pad[] __attribute__((visibility("hidden")));
 
 static const char usage[] =
 	"usage: LAUNCHER ziaprobe SEC USEC N [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]";
@@ -69,53 +48,55 @@ static struct {
 	const char *csv, *ranks; /* file names, or NULL */
 } options;
 
-/* Reads the arguments into options, on the clock. Returns NULL or, if they are wrong, an error
- * message. */
-static const char *parse(int argc, char **argv)
+/* If *WORD is the option NAME, returns its value, which follows an equals sign or is the next word,
+ * and moves *WORD on to it; otherwise, or if there is no value, returns NULL. */
+static const char *option_value(char ***word, const char *name)
 {
-	static const struct option names[] = {
-		{"verbose", no_argument, NULL, 'v'},
-		{"csv", required_argument, NULL, 'c'},
-		{"ranks", required_argument, NULL, 'r'},
-		{"timeout", required_argument, NULL, 't'},
-		{NULL, 0, NULL, 0},
-	};
-	static char wrong[200];
-	const char *numbers[3] = {NULL};
-	int64_t sec, usec, n;
-	int option, count = 0, at = 1; /* argv[at] is what getopt_long reads next. */
+	size_t length = strlen(name);
 
-	opterr = 0; /* otherwise every rank would print an error */
-	/* The leading '-' makes getopt_long return other arguments as values of option 1. */
-	while ((option = getopt_long(argc, argv, "-vt:", names, NULL)) != -1) {
-		switch (option) {
-		case 1:
+	if (strncmp(**word, name, length) != 0)
+		return NULL;
+	if ((**word)[length] == '=')
+		return **word + length + 1;
+	if ((**word)[length] || !(*word)[1])
+		return NULL;
+	return *++*word;
+}
+
+/* Reads the arguments into options, on the clock. Returns NULL or, if they are wrong, an error
+ * message. Does not use getopt, whose state belongs to the program if this is libziaprobe.so. */
+static const char *parse(char **argv)
+{
+	static char wrong[200];
+	const char *numbers[3] = {NULL}, *value;
+	int64_t sec, usec, n;
+	int count = 0;
+
+	for (char **word = argv + 1; *word; word++) {
+		const char *option = *word;
+
+		if (*option != '-') {
 			if (count < 3)
-				numbers[count] = optarg;
+				numbers[count] = option;
 			count++;
-			break;
-		case 'v':
+		} else if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
 			options.verbose = 1;
-			break;
-		case 'c':
-			options.csv = optarg;
-			break;
-		case 'r':
-			options.ranks = optarg;
-			break;
-		case 't':
-			if ((n = to_number(optarg, INT_MAX)) < 1)
+		} else if ((value = option_value(&word, "--csv"))) {
+			options.csv = value;
+		} else if ((value = option_value(&word, "--ranks"))) {
+			options.ranks = value;
+		} else if ((value = option_value(&word, "--timeout")) ||
+			   (value = option_value(&word, "-t"))) {
+			if ((n = to_number(value, INT_MAX)) < 1)
 				return "--timeout must be a whole number of seconds, 1 or more";
 			options.timeout = (int)n;
-			break;
-		default:
+		} else {
 			snprintf(wrong, sizeof wrong, "unknown option or missing value: '%s'",
-				 argv[at]);
+				 option);
 			return wrong;
 		}
-		at = optind;
 	}
-	if (count != 3 || optind < argc) /* arguments after a -- */
+	if (count != 3)
 		return "expected exactly three arguments: SEC, USEC and N; ziatest appends "
 		       "ziaprobe itself, so do not name it in the launcher";
 	/* Only half the range is allowed, so that differences do not overflow. */
@@ -268,13 +249,13 @@ static struct {
 } begun;
 
 /* Does what comes before MPI_Init. All of it is on the clock. */
-static void begin(int argc, char **argv)
+void begin(char **argv)
 {
 	begun.boot = read_offset(CLOCK_BOOTTIME);
 	begun.raw = read_offset(CLOCK_MONOTONIC_RAW);
 	note_work(MAIN_ENTERED);
 	begun.entered = now();
-	begun.wrong = parse(argc, argv);
+	begun.wrong = parse(argv);
 	world = begun.launched = launched_world();
 	note_state(IN_MPI_INIT, 0, begun.entered);
 	if (!begun.wrong && options.timeout)
@@ -311,11 +292,11 @@ static int refuse(int *status)
 }
 
 /* Does what comes after MPI_Init, and returns the exit status. */
-static int measure(void)
+int measure(void)
 {
 	/* On the clock. */
-	static struct run run; /* so that leak checkers reach what it points to */
 	struct record mine;
+	struct run run;
 	int64_t returned = now(), replied = UNKNOWN;
 	int status = 0;
 
@@ -327,7 +308,6 @@ static int measure(void)
 	/* ---- Off the clock from here on ---- */
 
 	note_state(FOR_OTHERS, 0, now());
-	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
 	/* A world of one process that is refused has exchanged with itself, which did no harm. */
 	if (refuse(&status))
 		return status;
@@ -354,17 +334,46 @@ static int measure(void)
 	if (world.rank == 0)
 		status = print_result(&run);
 	note_state(FOR_OTHERS, 0, now());
+	free(run.replied);
+	free(run.records);
+	free(run.offsets);
+	free(run.marks);
 	return status;
 }
+
+#ifndef PRELOAD
+/* The pad makes the executable 100 MiB larger. It is read-only because writable memory would be
+ * charged to every process. make fills it with random bytes from PAD_FILE, which do not compress.
+ * It is written in assembly because compilers take minutes to compile such an array, and it is
+ * global so that LTO finds it. */
+#ifndef PAD
+#define PAD 104857600
+#endif
+#define TEXT(macro) #macro
+#define STRING(macro) TEXT(macro)
+#ifdef PAD_FILE
+#define PAD_BYTES ".incbin \"" STRING(PAD_FILE) "\""
+#else
+#define PAD_BYTES ".zero " STRING(PAD)
+#endif
+__asm__(".pushsection .rodata.pad, \"a\", %progbits\n"
+	".globl pad\n"
+	".hidden pad\n"
+	"pad: " PAD_BYTES "\n"
+	".popsection\n");
+extern const char pad[] __attribute__((visibility("hidden")));
 
 int main(int argc, char **argv)
 {
 	int status;
 
-	begin(argc, argv);
+	(void)argc;
+	begin(argv);
 	MPI_Init(NULL, NULL);
 	status = measure();
+	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
 	MPI_Finalize();
 	stop_if_timed_out();
 	return status;
 }
+#endif

@@ -1,10 +1,11 @@
 /*
  * ziatest - time an MPI job from its launch to its first messages, on Linux
  *
- *	ziatest [options] N ["launcher and its options"]
+ *	ziatest [options] N ["launcher and its options" [program [argument...]]]
  *
  * ziatest takes a time stamp, prints a command line on stderr and becomes the launcher, which
- * starts N processes of ziaprobe per node. They receive the stamp, and rank 0 reports the time.
+ * starts N processes of ziaprobe per node. They receive the stamp, and rank 0 reports the time. If
+ * a program is given, it is started instead, and libziaprobe.so, which is preloaded, measures it.
  *
  * On the clock, between the start stamp and the launcher's first instruction, ziatest formats the
  * command line, prints it and calls exec. It starts no child process, waits for nothing and does
@@ -32,7 +33,7 @@
 #include <unistd.h>
 
 static const char usage[] = "usage: ziatest [-hvV] [-t SECONDS] [--csv FILE] [--ranks FILE] N "
-			    "[\"launcher and its options\"]\n";
+			    "[\"launcher and its options\" [program [argument...]]]\n";
 
 static const char help[] =
 	"\n"
@@ -43,6 +44,7 @@ static const char help[] =
 	"  launcher  command that starts the job. N is appended to it, so it must end in\n"
 	"            the option that sets the number of processes per node. If it contains\n"
 	"            {}, N replaces each {} instead. Default: mpirun -npernode\n"
+	"  program   measure this MPI program, unmodified, instead of ziaprobe\n"
 	"\n"
 	"  -v, --verbose          also print where the time went\n"
 	"  --csv FILE             append the result to FILE as one row; a new FILE\n"
@@ -58,6 +60,7 @@ static const char help[] =
 	"  ziatest 4\n"
 	"  ziatest 4 \"srun --ntasks 1024 --ntasks-per-node\"\n"
 	"  ziatest 4 \"mpirun --map-by ppr:{}:node\"\n"
+	"  ziatest -v 4 \"srun --ntasks 1024 --ntasks-per-node\" ./solver input.nml\n"
 	"\n"
 	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest.\n"
 	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
@@ -117,6 +120,29 @@ static char *find_probe(void)
 	}
 	fail(1, "cannot find an executable ziaprobe in the current directory or next to ziatest; "
 		"build it with 'make'");
+}
+
+/* Returns the assignment that preloads libziaprobe.so, which is next to PROBE or in ../lib from
+ * there, and after it what is preloaded already. */
+static char *preload_library(const char *probe)
+{
+	static char path[PATH_MAX + sizeof "/../lib/libziaprobe.so"], *assignment;
+	const char *before = getenv("LD_PRELOAD");
+
+	if (realpath(probe, path)) {
+		strcpy(strrchr(path, '/'), "/libziaprobe.so");
+		if (access(path, R_OK) != 0)
+			strcpy(strrchr(path, '/'), "/../lib/libziaprobe.so");
+	}
+	if (access(path, R_OK) != 0)
+		fail(1, "cannot find libziaprobe.so next to ziaprobe or in ../lib; build it with "
+			"'make'");
+	if (strpbrk(path, ": \t\n"))
+		fail(1, "'%s' cannot be preloaded: the path contains a blank or a colon", path);
+	if (asprintf(&assignment, "LD_PRELOAD=%s%s%s", path, before && *before ? ":" : "",
+		     before ? before : "") < 0)
+		fail(1, "cannot build the command line:");
+	return assignment;
 }
 
 /* Returns the path of the program NAME, in static storage, or NULL if there is none. A NAME
@@ -196,6 +222,17 @@ static int contains_pipe(const char *launcher)
 	return 0;
 }
 
+/* Returns whether the last word of LAUNCHER begins with '-'. */
+static int ends_in_option(const char *launcher)
+{
+	char first = '\0', before = ' ';
+
+	for (; *launcher; before = *launcher++)
+		if (!strchr(blanks, *launcher) && strchr(blanks, before))
+			first = *launcher;
+	return first == '-';
+}
+
 /* Writes LAUNCHER to OUT, replacing each {} with N. */
 static void write_launcher(FILE *out, const char *launcher, const char *n)
 {
@@ -248,12 +285,12 @@ int main(int argc, char **argv)
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
-	/* These two are static so that leak checkers do not report them. */
-	static char **words;
-	static FILE *out;
-	const char *launcher = "mpirun -npernode", *begin;
-	char sec[24], usec[24], *line, *program, **command;
-	size_t length, first, count = 5;
+	/* These are static so that leak checkers do not report them. */
+	static char **words, *variable;
+	static FILE *out, *arguments; /* write to line and rest */
+	const char *launcher = "mpirun -npernode", *program = NULL, *begin, *file;
+	char sec[24], usec[24], *line, *rest, **command;
+	size_t length, size, first, count = 5;
 	struct timespec start;
 	int option, verbose = 0, at = 1; /* argv[at] is what getopt_long reads next. */
 
@@ -261,7 +298,8 @@ int main(int argc, char **argv)
 	 * USEC and N, then at most two words per argument */
 	words = calloc(count + 2 * (size_t)argc, sizeof *words);
 	out = open_memstream(&line, &length);
-	if (!out || !words)
+	arguments = open_memstream(&rest, &size);
+	if (!out || !arguments || !words)
 		fail(1, "cannot build the command line:");
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
@@ -295,14 +333,11 @@ int main(int argc, char **argv)
 	if (argc - optind < 1)
 		fail(2, "N, the number of processes per node, is missing%s",
 		     argc > 1 ? "; a word after --csv, --ranks or -t is that option's value" : "");
-	if (argc - optind > 2)
-		fail(2,
-		     "unexpected argument '%s' after the launcher, '%s'; put options before N and "
-		     "quote the launcher",
-		     argv[optind + 2], argv[optind + 1]);
 	words[0] = words[4] = number("N", argv[optind]);
-	if (argc - optind == 2)
+	if (argc - optind >= 2)
 		launcher = argv[optind + 1];
+	if (argc - optind >= 3)
+		program = argv[optind + 2];
 	begin = launcher + strspn(launcher, " \t\n");
 	if (!*begin || *begin == '#')
 		fail(2,
@@ -321,29 +356,59 @@ int main(int argc, char **argv)
 		     ", or yes | ./ziatest N \"...\"; quote any other |",
 		     launcher);
 
+	if (program && (!*program || *program == '-'))
+		fail(2,
+		     "'%s', the argument after the launcher, is not a program; put the launcher "
+		     "and its options between quotes: '%s ...'",
+		     program, launcher);
+	if (program && !strpbrk(launcher, special) && !ends_in_option(launcher))
+		fail(2,
+		     "N would become an argument of the launcher, '%s'; end it in the option for "
+		     "the number of processes per node, or put {} where N belongs",
+		     launcher);
+
 	first = strstr(launcher, "{}") ? 1 : 0; /* If there is a {}, N is not appended. */
 	words[1] = find_probe();
 	words[2] = sec;
 	words[3] = usec;
+	if (program) {
+		for (size_t i = 4; i < count; i++) {
+			if (strpbrk(words[i], blanks))
+				fail(2, "blank in a file name, '%s'; with a program, use another",
+				     words[i]);
+			fprintf(arguments, " %s", words[i]);
+		}
+		fflush(arguments);
+		words[2] = preload_library(words[1]);
+		words[1] = "/usr/bin/env";
+		words[3] = variable = malloc(size + sizeof "ZIAPROBE=" + sizeof sec + sizeof usec);
+		count = 4;
+		for (char **word = argv + optind + 2; *word; word++)
+			words[count++] = *word;
+	}
 	write_launcher(out, launcher, words[0]);
 	if (fflush(out) != 0)
 		fail(1, "cannot build the command line:");
 	command = build_argv(line, words + first, count - first);
-	program = command ? find_program(command[0]) : NULL;
+	file = command ? find_program(command[0]) : NULL;
 	describe_launch_node();
-	/* Otherwise, if a rank crashes, srun lets the others wait for it for ever. */
-	set("SLURM_KILL_BAD_EXIT", "1", 0);
+	/* Otherwise, if a rank crashes, srun lets the others wait for it for ever. A program may
+	 * return any status. */
+	if (!program)
+		set("SLURM_KILL_BAD_EXIT", "1", 0);
 
 	/* Everything from here on is on the clock. */
 	clock_gettime(CLOCK_REALTIME, &start);
 	snprintf(sec, sizeof sec, "%lld", (long long)start.tv_sec);
 	snprintf(usec, sizeof usec, "%ld", start.tv_nsec / 1000);
+	if (variable)
+		sprintf(variable, "ZIAPROBE=%s %s%s", sec, usec, rest);
 	for (size_t i = first; i < count; i++)
 		write_word(out, words[i]);
 	if (fclose(out) != 0 || fprintf(stderr, "%s\n", line) < 0)
 		fail(1, "cannot print the command line on stderr:");
-	if (program)
-		execv(program, command);
+	if (file)
+		execv(file, command);
 	/* The shell runs everything else, or explains why it cannot. */
 	execl("/bin/sh", "sh", "-c", line, (char *)NULL);
 	fail(126 + (errno == ENOENT), "cannot run /bin/sh:");

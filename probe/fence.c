@@ -179,20 +179,23 @@ static int covers_all_ranks(const void *procs, size_t count)
 }
 
 /* Returns the function NAME from FILE, a loaded library, or from the libraries that it depends on;
- * NULL if there is none. */
+ * NULL if there is none other than that of this executable or library. */
 static void *function_of(const char *file, const char *name)
 {
-	/* An empty name stands for this executable, whose own function NAME is defined below. */
-	void *handle = *file ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	void *handle = dlopen(*file ? file : NULL, RTLD_LAZY | RTLD_NOLOAD);
+	void *function = handle ? dlsym(handle, name) : NULL;
+	Dl_info own, other;
 
-	return handle ? dlsym(handle, name) : NULL;
+	if (!function || !dladdr(&fences, &own) || !dladdr(function, &other))
+		return NULL;
+	return own.dli_fbase == other.dli_fbase ? NULL : function;
 }
 
 /* Stores in *FUNCTION the function NAME that CALLER would have called if this file did not exist.
  * Normally RTLD_NEXT finds it. If not, its library was loaded with RTLD_LOCAL, along with a plugin.
  * Then CALLER's object is searched and, because a tail call hides the real caller, so are all other
  * loaded objects. *FUNCTION stays NULL if nothing is found. */
-static void find_function(void **function, const char *name, void *caller)
+void find_function(void **function, const char *name, void *caller)
 {
 	struct link_map *loaded = NULL;
 	void *program;
@@ -212,7 +215,6 @@ static void find_function(void **function, const char *name, void *caller)
 /* The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI.
  * PMI_Allgather, through which Cray's MPI exchanges addresses, has been tried only with a
  * stand-in. */
-#define EXPORTED __attribute__((visibility("default")))
 #define FENCE_OF(interface, name, parameters, arguments, of_all)                                   \
 	EXPORTED int name parameters                                                               \
 	{                                                                                          \

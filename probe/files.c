@@ -113,7 +113,7 @@ static void write_outlier(FILE *file, const struct run *run, const struct outlie
 static void write_result(FILE *file, const struct run *run, const struct path *path,
 			 const struct outlier *outlier)
 {
-	char version[MPI_MAX_LIBRARY_VERSION_STRING], started[32], program[PROGRAM_SIZE];
+	char version[VERSION_SIZE], started[32], program[PROGRAM_SIZE];
 	time_t seconds = (time_t)(run->start / 1000000);
 	int64_t bytes;
 

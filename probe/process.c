@@ -172,8 +172,7 @@ int64_t read_program(char *name)
 	return file.st_size;
 }
 
-/* Stores the first line of MPI's version in TEXT, a buffer of MPI_MAX_LIBRARY_VERSION_STRING
- * bytes. */
+/* Stores the first line of MPI's version in TEXT, which has room for VERSION_SIZE bytes. */
 void read_mpi_version(char *text)
 {
 	int length;

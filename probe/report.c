@@ -138,7 +138,7 @@ static void print_clocks(const struct run *run)
 void print_report(const struct run *run, const struct path *path, const struct outlier *outlier)
 {
 	int nodes = run->size / run->n;
-	char version[MPI_MAX_LIBRARY_VERSION_STRING], program[PROGRAM_SIZE];
+	char version[VERSION_SIZE], program[PROGRAM_SIZE];
 	int64_t bytes;
 
 	fprintf(stderr, "\n%.3f ms, %d node%s x %d = %d rank%s\n", (double)run->time / 1000, nodes,

@@ -29,13 +29,15 @@
  *	path.c		the critical path, and the step that stands out on it
  *	report.c	what -v prints
  *	files.c		the files that --csv and --ranks write
+ *	preload.c	libziaprobe.so: measures the MPI_Init of another program; beside main, it is
+ *			the only caller of ziaprobe.c
  *
  * All times are whole microseconds.
  */
 #ifndef RUN_H
 #define RUN_H
 
-#define _GNU_SOURCE /* getopt_long, sigaction, CLOCK_BOOTTIME, RTLD_NEXT */
+#define _GNU_SOURCE /* memmem, sigaction, CLOCK_BOOTTIME, RTLD_NEXT */
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -45,6 +47,26 @@
 #include <string.h>
 #include <sys/param.h> /* MIN, MAX */
 #include <time.h>
+
+/* In another program, a profiler must neither count the messages of the measurement nor be called by
+ * them inside its own MPI_Init. */
+#ifdef PRELOAD
+#define MPI_Abort PMPI_Abort
+#define MPI_Barrier PMPI_Barrier
+#define MPI_Comm_rank PMPI_Comm_rank
+#define MPI_Comm_size PMPI_Comm_size
+#define MPI_Gather PMPI_Gather
+#define MPI_Get_library_version PMPI_Get_library_version
+#define MPI_Get_processor_name PMPI_Get_processor_name
+#define MPI_Ibarrier PMPI_Ibarrier
+#define MPI_Ibcast PMPI_Ibcast
+#define MPI_Irecv PMPI_Irecv
+#define MPI_Recv PMPI_Recv
+#define MPI_Send PMPI_Send
+#define MPI_Sendrecv PMPI_Sendrecv
+#define MPI_Test PMPI_Test
+#define MPI_Wait PMPI_Wait
+#endif
 
 #define UNKNOWN INT64_MIN /* a time that is not known, or that a rank does not have */
 
@@ -156,9 +178,12 @@ struct work recorded_work(const struct record *record, enum mark from, enum mark
 
 /* ---- fence.c ---- */
 
+#define EXPORTED __attribute__((visibility("default")))
+
 extern const char *fence_interface; /* of the latest fence: "PMIx", "PMI2" or "PMI" */
 int in_fence(int64_t *since, enum mark *from);
 void read_fences(struct record *record);
+void find_function(void **function, const char *name, void *caller);
 
 /* ---- process.c ---- */
 
@@ -166,6 +191,7 @@ struct world launched_world(void);
 void identify_node(struct record *record);
 void read_creation(struct record *record, int64_t boot);
 enum { PROGRAM_SIZE = 256 }; /* room for any file name */
+enum { VERSION_SIZE = 8192 }; /* MPICH's maximum; Open MPI's is smaller */
 int64_t read_program(char *name);
 void read_mpi_version(char *text);
 
@@ -176,6 +202,7 @@ void read_mpi_version(char *text);
 enum state { IN_MPI_INIT, IN_FENCE, FOR_REPLY, FOR_MESSAGE, FOR_OTHERS, UNCHECKED, WRITING };
 
 void arm_timeout(int64_t start, int seconds);
+void disarm_timeout(void);
 void note_state(enum state state, int rank, int64_t since);
 void note_time(int64_t us);
 void stop_if_timed_out(void);
@@ -299,5 +326,10 @@ void print_report(const struct run *run, const struct path *path, const struct o
 int append_row(const struct run *run, const struct path *path, const struct outlier *outlier,
 	       const char *name);
 int write_ranks(const struct run *run, const char *name);
+
+/* ---- ziaprobe.c, for main() and preload.c ---- */
+
+void begin(char **argv);
+int measure(void);
 
 #endif

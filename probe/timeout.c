@@ -22,6 +22,13 @@ static int64_t job_start; /* a stamp */
 static int limit; /* seconds after job_start */
 static atomic_int timed_out; /* the handler may run in another thread */
 
+/* What arm_timeout() has changed, for disarm_timeout(): the timer as it was at ARMED, by the
+ * monotonic clock, in us */
+static struct sigaction old_action;
+static struct itimerval old_timer;
+static sigset_t old_mask;
+static int64_t armed;
+
 /* What this rank is doing, which rank it is waiting for, and since when (a stamp). */
 static volatile struct {
 	enum state state;
@@ -125,6 +132,16 @@ static void time_out(int number)
 	_exit(124);
 }
 
+static int64_t to_us(struct timeval time)
+{
+	return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
+}
+
+static struct timeval from_us(int64_t us)
+{
+	return (struct timeval){us / 1000000, us % 1000000};
+}
+
 /* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that moment has
  * passed. */
 void arm_timeout(int64_t start, int seconds)
@@ -132,18 +149,40 @@ void arm_timeout(int64_t start, int seconds)
 	/* SA_NODEFER: a second alarm may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	int64_t left = start - now() + (int64_t)seconds * 1000000; /* us */
-	struct itimerval timer = {{0, 0}, {0, 1}};
+	struct itimerval timer = {.it_value = from_us(MAX(left, 1))};
 	sigset_t set;
 
 	job_start = start;
 	limit = seconds;
-	if (left > 0)
-		timer.it_value = (struct timeval){left / 1000000, left % 1000000};
-	sigaction(SIGALRM, &action, NULL);
+	sigaction(SIGALRM, &action, &old_action);
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &set, NULL); /* the inherited mask may block it */
-	setitimer(ITIMER_REAL, &timer, NULL);
+	sigprocmask(SIG_UNBLOCK, &set, &old_mask); /* the inherited mask may block it */
+	armed = read_clock(CLOCK_MONOTONIC);
+	setitimer(ITIMER_REAL, &timer, &old_timer);
+}
+
+/* Undoes what arm_timeout() has done. An alarm of the program's own comes when it would have come,
+ * or at once if that moment has passed. */
+void disarm_timeout(void)
+{
+	struct itimerval none = {.it_value = {0, 0}};
+	int64_t left = to_us(old_timer.it_value) - (read_clock(CLOCK_MONOTONIC) - armed);
+	sigset_t set;
+
+	if (!limit)
+		return;
+	setitimer(ITIMER_REAL, &none, NULL);
+	stop_if_timed_out();
+	sigaction(SIGALRM, &old_action, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	if (sigismember(&old_mask, SIGALRM))
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	if (to_us(old_timer.it_value) > 0) {
+		old_timer.it_value = from_us(MAX(left, 1));
+		setitimer(ITIMER_REAL, &old_timer, NULL);
+	}
 }
 
 /* Does not return if the timeout has expired: the handler may be running in a helper thread of the

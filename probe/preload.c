@@ -1,0 +1,129 @@
+/*
+ * preload.c - libziaprobe.so: measures the start of another program
+ *
+ * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
+ * environment variable ZIAPROBE. The library defines the functions that start MPI. The first call of
+ * any of them is measured as ziaprobe measures its own MPI_Init: begin(), the function that the
+ * program would have called, measure(). The program then goes on, and finds everything as it would
+ * be without the library. Errors are printed, and change nothing.
+ *
+ * On the clock: looking up the functions, which takes some 10 us, asking for MPI's version, and
+ * splitting the arguments.
+ *
+ * This file is empty unless PRELOAD is defined, so that ziaprobe can be built from all files.
+ */
+#include "run.h"
+
+#ifdef PRELOAD
+#include <dlfcn.h>
+#include <stdatomic.h>
+
+#ifdef OPEN_MPI
+#define BUILT_WITH "Open MPI"
+#else
+#define BUILT_WITH "MPICH"
+#endif
+
+static atomic_flag called = ATOMIC_FLAG_INIT; /* set by the first call, which is measured */
+static char *words, **arguments; /* of ZIAPROBE, until the end of that call */
+
+/* Returns whether the program uses the kind of MPI that this library was built with: Open MPI, or
+ * another. Their types differ, so otherwise no other function can be called. If not, prints an
+ * error, once per job. */
+static bool is_same_mpi(void)
+{
+	static const char open_mpi[] = "Open MPI";
+	char version[VERSION_SIZE], program[PROGRAM_SIZE];
+	bool is_open_mpi;
+
+	read_mpi_version(version);
+	is_open_mpi = strncmp(version, open_mpi, strlen(open_mpi)) == 0;
+	if (is_open_mpi == (strcmp(BUILT_WITH, open_mpi) == 0))
+		return true;
+	read_program(program);
+	if (launched_world().rank <= 0)
+		print_error("libziaprobe.so was built with " BUILT_WITH ", but %s uses %s; build "
+			    "it with that library (make MPICC=...)\n",
+			    program, version);
+	return false;
+}
+
+/* Takes this library out of LD_PRELOAD, so that what the program starts is not measured. */
+static void clean_environment(void)
+{
+	char *preload = getenv("LD_PRELOAD"), *own, *after;
+	Dl_info library;
+
+	unsetenv("ZIAPROBE");
+	if (!preload || !dladdr(&called, &library))
+		return;
+	own = strstr(preload, library.dli_fname);
+	if (!own)
+		return;
+	after = own + strlen(library.dli_fname);
+	if (*after)
+		after++; /* the separator */
+	else if (own > preload)
+		own--;
+	memmove(own, after, strlen(after) + 1);
+	if (!*preload)
+		unsetenv("LD_PRELOAD");
+}
+
+/* Returns whether the call that has just begun is measured: the first one, if ziatest has started
+ * this process. */
+static bool begin_call(void)
+{
+	const char *given = getenv("ZIAPROBE");
+	char *rest;
+	int count = 0;
+
+	if (!given || atomic_flag_test_and_set(&called))
+		return false;
+	if (!is_same_mpi()) {
+		clean_environment();
+		return false;
+	}
+	words = strdup(given);
+	arguments = calloc(strlen(given) / 2 + 3, sizeof *arguments);
+	if (!words || !arguments)
+		return false;
+	arguments[0] = "ziaprobe";
+	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+		arguments[++count] = word;
+	begin(arguments);
+	return true;
+}
+
+/* Ends that call, whose result is RESULT. */
+static void end_call(int result)
+{
+	if (result == MPI_SUCCESS)
+		measure();
+	disarm_timeout();
+	clean_environment();
+	free(words);
+	free(arguments);
+}
+
+#define INIT(name, parameters, passed_on)                                                          \
+	EXPORTED int name parameters                                                               \
+	{                                                                                          \
+		static int(*next) parameters;                                                      \
+		bool measured = begin_call();                                                      \
+		int result = MPI_ERR_OTHER;                                                        \
+                                                                                                   \
+		find_function((void **)&next, #name, __builtin_return_address(0));                 \
+		if (next)                                                                          \
+			result = next passed_on;                                                   \
+		if (measured)                                                                      \
+			end_call(result);                                                          \
+		return result;                                                                     \
+	}
+INIT(MPI_Init, (int *argc, char ***argv), (argc, argv))
+INIT(PMPI_Init, (int *argc, char ***argv), (argc, argv))
+INIT(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided),
+     (argc, argv, required, provided))
+INIT(PMPI_Init_thread, (int *argc, char ***argv, int required, int *provided),
+     (argc, argv, required, provided))
+#endif
