@@ -41,8 +41,7 @@ static void is_parsed(const char *words, int64_t start, int n, int timeout)
 		argv[argc++] = word;
 	}
 	memset(&options, 0, sizeof options);
-	optind = 0; /* makes glibc's getopt start again */
-	if (parse(argc, argv))
+	if (parse(argv))
 		ok(n == -1, words);
 	else
 		ok(options.start == start && options.n == n && options.timeout == timeout, words);
