@@ -163,13 +163,6 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
-/* Does the same as setenv(), or exits with an error. */
-static void set(const char *name, const char *value, int overwrite)
-{
-	if (setenv(name, value, overwrite) != 0)
-		fail(1, "cannot set %s in the environment:", name);
-}
-
 /* Describes the launch node to ziaprobe. The names begin with OMPI_ because, over ssh, Open MPI's
  * mpirun passes on only such variables. OMPI_ZIATEST_NODE is the node's boot id or, if that cannot
  * be read, its name. OMPI_ZIATEST_PID is the id of this process, which becomes the launcher.
@@ -188,16 +181,16 @@ static void describe_launch_node(void)
 	if (file)
 		fclose(file);
 	id[strcspn(id, "\n")] = '\0';
-	set("OMPI_ZIATEST_NODE", id, 1);
+	setenv("OMPI_ZIATEST_NODE", id, 1);
 	snprintf(number, sizeof number, "%lld", (long long)getpid());
-	set("OMPI_ZIATEST_PID", number, 1);
+	setenv("OMPI_ZIATEST_PID", number, 1);
 	unsetenv("OMPI_ZIATEST_SYNC");
 	if (!sync && adjtimex(&clock) != -1 && clock.maxerror < 16000000) {
 		snprintf(number, sizeof number, "%ld", clock.maxerror);
 		sync = number;
 	}
 	if (sync)
-		set("OMPI_ZIATEST_SYNC", sync, 1);
+		setenv("OMPI_ZIATEST_SYNC", sync, 1);
 }
 
 /* Returns whether LAUNCHER contains a pipe: a | that neither quotes nor a backslash cover and that
@@ -395,7 +388,7 @@ int main(int argc, char **argv)
 	/* Otherwise, if a rank crashes, srun lets the others wait for it for ever. A program may
 	 * return any status. */
 	if (!program)
-		set("SLURM_KILL_BAD_EXIT", "1", 0);
+		setenv("SLURM_KILL_BAD_EXIT", "1", 0);
 
 	/* Everything from here on is on the clock. */
 	clock_gettime(CLOCK_REALTIME, &start);

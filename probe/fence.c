@@ -30,15 +30,13 @@
 enum fence_state {
 	NOT_ENTERED,
 	OUTSTANDING, /* non-blocking; this rank is doing other work */
-	WAITING,
-	PASSED, /* the callback came while this rank was doing other work */
-	LEFT, /* this rank waited */
+	WAITING, /* this rank waits, or has waited */
 };
 
 /* The first fences. Callbacks write here from the library's thread. */
 static struct {
 	atomic_int state;
-	_Atomic int64_t entered, ended; /* stamps; valid as soon as the state says so */
+	_Atomic int64_t entered, ended; /* stamps; ENDED is 0 until the fence has ended */
 } fences[FENCES];
 
 const char *fence_interface;
@@ -52,13 +50,14 @@ int in_fence(int64_t *since, enum mark *from)
 	int waiting = 0;
 
 	for (int i = 0; i < FENCES; i++) {
-		int state = fences[i].state;
+		int64_t entered = fences[i].entered, ended = fences[i].ended;
+		int state = fences[i].state, left = state == WAITING && ended;
 
 		if (state == NOT_ENTERED)
 			break;
-		waiting = state == WAITING;
-		*since = state == LEFT ? fences[i].ended : fences[i].entered;
-		*from = fence_mark(state == LEFT ? FENCE_LEFT : FENCE_ENTERED, i);
+		waiting = state == WAITING && !ended;
+		*since = left ? ended : entered;
+		*from = fence_mark(left ? FENCE_LEFT : FENCE_ENTERED, i);
 	}
 	return waiting;
 }
@@ -75,14 +74,14 @@ void read_fences(struct record *record)
 		stamp[m] = UNKNOWN;
 	for (int i = 0; i < FENCES; i++) {
 		enum mark entered = fence_mark(FENCE_ENTERED, i), left = fence_mark(FENCE_LEFT, i);
-		int state = fences[i].state;
+		int64_t ended = fences[i].ended;
 
-		if (state < PASSED || fences[i].ended > stamp[INIT_RETURNED])
+		if (!ended || ended > stamp[INIT_RETURNED])
 			break;
 		stamp[entered] = fences[i].entered;
 		store_reading(record, entered);
-		if (state == LEFT) {
-			stamp[left] = fences[i].ended;
+		if (fences[i].state == WAITING) {
+			stamp[left] = ended;
 			store_reading(record, left);
 		}
 	}
@@ -134,12 +133,8 @@ static int enter_fence(const char *interface, int of_all, enum fence_state state
 /* Ends fence I, whether this rank has waited in it or not. */
 static void end_fence(int i)
 {
-	int state = OUTSTANDING;
-
 	note_work(fence_mark(FENCE_LEFT, i));
 	fences[i].ended = now();
-	if (!atomic_compare_exchange_strong(&fences[i].state, &state, PASSED))
-		fences[i].state = LEFT;
 }
 
 /* Takes back fence I, the last that began, because its call has failed. */
@@ -276,12 +271,12 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 EXPORTED int usleep(useconds_t us)
 {
 	struct timespec time = {us / 1000000, us % 1000000 * 1000};
-	int i = last_entered, state = OUTSTANDING;
+	int i = last_entered;
 	Dl_info caller;
 
-	if (i >= 0 && fences[i].state == OUTSTANDING &&
+	if (i >= 0 && fences[i].state == OUTSTANDING && !fences[i].ended &&
 	    dladdr(__builtin_return_address(0), &caller) && caller.dli_fbase == open_mpi())
-		atomic_compare_exchange_strong(&fences[i].state, &state, WAITING);
+		fences[i].state = WAITING;
 	return nanosleep(&time, NULL);
 }
 

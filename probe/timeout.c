@@ -22,8 +22,7 @@ static int64_t job_start; /* a stamp */
 static int limit; /* seconds after job_start */
 static atomic_int timed_out; /* the handler may run in another thread */
 
-/* What arm_timeout() has changed, for disarm_timeout(): the timer as it was at ARMED, by the
- * monotonic clock, in us */
+/* What arm_timeout() has replaced, for disarm_timeout(), and when, by the monotonic clock, in us */
 static struct sigaction old_action;
 static struct itimerval old_timer;
 static sigset_t old_mask;
@@ -132,14 +131,11 @@ static void time_out(int number)
 	_exit(124);
 }
 
-static int64_t to_us(struct timeval time)
+/* Sets TIMER to expire in US, and calls it off if that is 0. Stores the timer as it was in *BEFORE. */
+static void set_timer(struct itimerval timer, int64_t us, struct itimerval *before)
 {
-	return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
-}
-
-static struct timeval from_us(int64_t us)
-{
-	return (struct timeval){us / 1000000, us % 1000000};
+	timer.it_value = (struct timeval){us / 1000000, us % 1000000};
+	setitimer(ITIMER_REAL, &timer, before);
 }
 
 /* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that moment has
@@ -149,40 +145,36 @@ void arm_timeout(int64_t start, int seconds)
 	/* SA_NODEFER: a second alarm may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	int64_t left = start - now() + (int64_t)seconds * 1000000; /* us */
-	struct itimerval timer = {.it_value = from_us(MAX(left, 1))};
-	sigset_t set;
+	sigset_t alarm;
 
 	job_start = start;
 	limit = seconds;
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
 	sigaction(SIGALRM, &action, &old_action);
-	sigemptyset(&set);
-	sigaddset(&set, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &set, &old_mask); /* the inherited mask may block it */
+	sigprocmask(SIG_UNBLOCK, &alarm, &old_mask); /* the inherited mask may block it */
 	armed = read_clock(CLOCK_MONOTONIC);
-	setitimer(ITIMER_REAL, &timer, &old_timer);
+	set_timer((struct itimerval){.it_interval = {0, 0}}, MAX(left, 1), &old_timer);
 }
 
-/* Undoes what arm_timeout() has done. An alarm of the program's own comes when it would have come,
- * or at once if that moment has passed. */
+/* Undoes what arm_timeout() has done, if it was called. An alarm of the program's own comes when it
+ * would have come, or at once if that moment has passed. */
 void disarm_timeout(void)
 {
-	struct itimerval none = {.it_value = {0, 0}};
-	int64_t left = to_us(old_timer.it_value) - (read_clock(CLOCK_MONOTONIC) - armed);
-	sigset_t set;
+	int64_t left = (int64_t)old_timer.it_value.tv_sec * 1000000 + old_timer.it_value.tv_usec;
+	sigset_t alarm;
 
 	if (!limit)
 		return;
-	setitimer(ITIMER_REAL, &none, NULL);
+	set_timer(old_timer, 0, NULL);
 	stop_if_timed_out();
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
 	sigaction(SIGALRM, &old_action, NULL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGALRM);
 	if (sigismember(&old_mask, SIGALRM))
-		sigprocmask(SIG_BLOCK, &set, NULL);
-	if (to_us(old_timer.it_value) > 0) {
-		old_timer.it_value = from_us(MAX(left, 1));
-		setitimer(ITIMER_REAL, &old_timer, NULL);
-	}
+		sigprocmask(SIG_BLOCK, &alarm, NULL);
+	if (left > 0)
+		set_timer(old_timer, MAX(left - (read_clock(CLOCK_MONOTONIC) - armed), 1), NULL);
 }
 
 /* Does not return if the timeout has expired: the handler may be running in a helper thread of the
