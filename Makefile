@@ -77,8 +77,9 @@ changes.diff: $(programs) $(recorded)
 	git ls-files -z --others --exclude-standard '*.c' probe job | \
 		xargs -0 -r -n 1 $(git_diff) --no-index /dev/null || :
 
-# 'make run' measures four virtual nodes; 'make slow' finds a slow one: the README's example.
-run slow: all
+# 'make run' measures four virtual nodes. The others are the README's examples: 'make slow' finds a
+# slow node, and 'make own' measures another program.
+run slow own: all
 	@tests/$@
 
 # The longest tests start first.
@@ -105,4 +106,4 @@ clean:
 .NOTPARALLEL:	# 'make -j clean all' must clean first.
 .INTERMEDIATE: .pad
 .DELETE_ON_ERROR:
-.PHONY: all run slow check soak bench install clean FORCE
+.PHONY: all run slow own check soak bench install clean FORCE
