@@ -1,6 +1,6 @@
 #!/bin/sh
-# job/trace: what a rank was blocked on is the first row, also if the launch fails. The other ranks
-# are not traced, and the status is that of the command.
+# job/trace: what a rank or the launcher was blocked on is the first row, also if the launch fails.
+# The other ranks are not traced, and the status is that of the command.
 . "$(dirname "$0")/lib.sh"
 if ! has strace; then
 	skip_all 'no strace; tests/setup installs it'
@@ -41,11 +41,11 @@ unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID
 run "$trace" 2 true
 like 'no rank' "$status|$err" '2\|job/trace: error: none of .* is set; .*'
 export SLURM_PROCID=2
-for arguments in '' 2 'two true' '-2 true'; do
+for arguments in '' 2 launcher 'two true' '-2 true'; do
 	# shellcheck disable=SC2086 # words
 	run "$trace" $arguments
 	is "arguments '$arguments'" "$status|$err" \
-		'2|job/trace: error: usage: trace RANK COMMAND...'
+		'2|job/trace: error: usage: trace RANK|launcher COMMAND...'
 done
 for case in SLURM_NTASKS=4 FLUX_JOB_SIZE=3 PMI_SIZE=2 OMPI_COMM_WORLD_SIZE=1; do
 	export "${case?}"
@@ -56,6 +56,9 @@ rank $size; this launch has ranks 0 to $((size - 1))"
 	SLURM_PROCID=1 run "$trace" "$size" echo started
 	is "$case: said once" "$status|$out$err" '2|'
 done
+SLURM_PROCID=1 run "$trace" launcher sh -c 'exit 3'
+like 'the launcher, whatever the rank and the size' "$status|$err" "3\|\
+trace of the launcher on [^ ,]+, as a whole: $took\|.*\|every call: ziaprobe-trace\.launcher"
 unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
 
 echo 'the input' >input
@@ -237,6 +240,12 @@ END
 		"$result"
 	traced search 0 'SHIM="$rank Start load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
 		"$result"
+	for launcher in srun mpirun; do
+		traced "launcher-$launcher" 0 'SHIM="$rank Start load $tmp/nap.so" \
+			../ziatest 2 "$trace launcher $'$launcher'"' "$result"
+		traced "status-$launcher" 3 \
+			'$trace launcher ${'$launcher'%??}2 sh -c "exit 3"'
+	done
 	traced before 0 'SHIM="$rank Exec load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
 		"$result"
 	traced later 0 'SHIM="$rank Gather load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
@@ -263,6 +272,18 @@ END
 		'[0-3] 0 slurmstepd\|[0-3] 0 slurmstepd\|[0-3] 0 slurmstepd'
 	finds mpirun "$init" clock_nanosleep 1 3000
 	finds caller "$init" 'clock_nanosleep by libpsm2[.]so[.]2[.]2[(]fault[)]' 1 3000
+	for launcher in srun mpirun; do
+		output=$dir/launcher-$launcher/out
+		like "$mpi, $launcher: the title" "$(grep '^trace of' "$output")" \
+			"trace of the launcher on login, as a whole: $took"
+		case $mpi,$launcher in
+		*,srun) call=futex ;;
+		mpich,*) call='poll pipe' ;;
+		openmpi,*) call='(e?poll|futex).*' ;;
+		esac
+		ok "$mpi, $launcher: what it waited for" \
+			has_row "$(rows <"$output" | head -n 1)" "$call" 1 3000 || diag "$(cat "$output")"
+	done
 	is "$mpi, caller-later: does not count" "$(grep -c 'fault' "$dir/caller-later/out")" 0
 	# The look-ups are one row of the table of their part, and of no other.
 	lookups='^ *[0-9.]+ +[4-9][0-9]{3} +openat, not found$'
