@@ -101,6 +101,38 @@ int main(void)
 C
 cc -o calls calls.c
 mkdir here
+# Stand-ins for a program, the MPI library, and libziaprobe.so, which takes readings in MPI_Init and
+# for each fence on PMI's wire
+cat >solver.c <<'C'
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int MPI_Init(void), enter_mpi(void), MPI_Finalize(void);
+#ifdef PROBE
+static int take_reading(void)
+{
+	static int file = -1;
+	char text[80];
+
+	if (file == -1)
+		file = open("/proc/self/schedstat", O_RDONLY);
+	return pread(file, text, sizeof text, 0) <= 0;
+}
+ssize_t write(int file, const void *data, size_t size)
+{
+	return take_reading() + syscall(SYS_write, file, data, size);
+}
+int MPI_Init(void) { return take_reading() + enter_mpi() + take_reading(); }
+#elif defined MPI
+int enter_mpi(void) { return usleep(1000) + (int)write(1, "", 0); }
+int MPI_Finalize(void) { return usleep(1000) + (int)write(1, "", 0); }
+#else
+int main(void) { return MPI_Init() + MPI_Finalize(); }
+#endif
+C
+cc -D_DEFAULT_SOURCE -DPROBE -shared -fPIC -o libziaprobe.so solver.c
+cc -D_DEFAULT_SOURCE -DMPI -shared -fPIC -o libmpi.so solver.c
+cc -D_DEFAULT_SOURCE -o solver solver.c ./libziaprobe.so ./libmpi.so
 for awk in mawk gawk; do
 	if ! has $awk; then
 		continue
@@ -116,6 +148,15 @@ for awk in mawk gawk; do
 	done
 	ok "$awk: the directory of a relative path" has_row "$(printf '%s\n' "$err" | rows)" \
 		'execve [.]' 1 0
+
+	TRACE_OPTIONS='-k -e trace=clock_nanosleep,pread64,write' PATH=$tmp/$awk:$PATH \
+		run "$trace" 2 ./solver
+	like "$awk: a program with libziaprobe.so" "$(printf '%s\n' "$err" | grep '^trace of')" \
+		"$begins, from main to the end of MPI_Init: $took"
+	is "$awk: its calls" "$(printf '%s\n' "$err" | rows | sed 's/^[ 0-9.]*//; s/[0-9]*.sched//' |
+		sort | paste -s -d '|')" "clock_nanosleep by libmpi.so(enter_mpi)|\
+pread64 /proc/stat by libmpi.so(enter_mpi)|pread64 /proc/stat by solver(main)|\
+write $tmp/out by libmpi.so(enter_mpi)"
 done
 cd "$top" || exit 1
 
