@@ -101,6 +101,26 @@ int main(void)
 C
 cc -o calls calls.c
 mkdir here
+mkfifo fifo
+cat >interrupted.c <<'C'
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+static void go_on(int signal)
+{
+	(void)signal;
+}
+int main(void)
+{
+	struct sigaction action = {.sa_handler = go_on};
+
+	sigaction(SIGALRM, &action, NULL);
+	ualarm(100000, 100000);
+	open("fifo", O_RDONLY);
+	return 3;
+}
+C
+cc -D_DEFAULT_SOURCE -o interrupted interrupted.c
 # Stand-ins for a program, the MPI library, and libziaprobe.so, which takes readings in MPI_Init and
 # for each fence on PMI's wire
 cat >solver.c <<'C'
@@ -148,6 +168,21 @@ for awk in mawk gawk; do
 	done
 	ok "$awk: the directory of a relative path" has_row "$(printf '%s\n' "$err" | rows)" \
 		'execve [.]' 1 0
+
+	rm -f ziaprobe-trace.launcher
+	TRACE_OPTIONS='-e trace=openat' PATH=$tmp/$awk:$PATH \
+		"$trace" launcher sh -c 'exec <fifo' 2>err &
+	ok "$awk: a call that does not return" poll 60 grep -q '"fifo"' ziaprobe-trace.launcher
+	kill "$!"
+	wait "$!"
+	is "$awk: its status" "$?" 143
+	ok "$awk: its whole path" \
+		has_row "$(rows <err)" "openat $tmp/fifo, did not return" 1 0 || diag "$(cat err)"
+	TRACE_OPTIONS='-e trace=openat,exit_group' PATH=$tmp/$awk:$PATH \
+		run "$trace" 2 ./interrupted
+	ok "$awk: a call that was interrupted" has_row "$(printf '%s\n' "$err" | rows)" \
+		"openat $tmp" 1 0
+	is "$awk: it returned" "$status $(printf '%s\n' "$err" | grep -c 'did not return')" '3 0'
 
 	TRACE_OPTIONS='-k -e trace=clock_nanosleep,pread64,write' PATH=$tmp/$awk:$PATH \
 		run "$trace" 2 ./solver
@@ -336,13 +371,13 @@ END
 	is "$mpi, their rows" "$(cd "$dir" && grep -cE "$lookups" search/out before/out later/out |
 		paste -s -d ' ')" 'search/out:1 before/out:1 later/out:0'
 	finds abort 'from main to its death by SIGABRT' clock_nanosleep 1 3000
-	finds fifo 'from main to the timeout' "openat $dir" 1 1500
+	finds fifo 'from main to the timeout' "openat $FIFO, did not return" 1 1500
 	ok "$mpi, fifo: what came after the timeout does not count" \
 		not has_row "$(rows <"$dir/fifo/out")" poll 1 400
-	finds helper 'from main to the timeout' clock_nanosleep 1 1500
+	finds helper 'from main to the timeout' 'clock_nanosleep, did not return' 1 1500
 	ok "$mpi, helper: SIGALRM went to another thread" \
 		not grep -qe '--- SIGALRM' "$dir/helper/ziaprobe-trace.$rank"
-	finds deaf 'from main to its death by SIGKILL' "openat $dir" 1 5000
+	finds deaf 'from main to its death by SIGKILL' "openat $FIFO, did not return" 1 5000
 	rank=$(cat "$dir/missing/rank")
 	like "$mpi, missing: an error on that node, and the others run" \
 		"$(grep -v '^srun' "$dir/missing/out" | sort)" \
