@@ -1,6 +1,6 @@
 #!/bin/sh
-# job/trace: what a rank was blocked on is the first row, also if the launch fails. The other ranks
-# are not traced, and the status is that of the command.
+# job/trace: what a rank or the launcher was blocked on is the first row, also if the launch fails.
+# The other ranks are not traced, and the status is that of the command.
 . "$(dirname "$0")/lib.sh"
 if ! has strace; then
 	skip_all 'no strace; tests/setup installs it'
@@ -41,11 +41,11 @@ unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID
 run "$trace" 2 true
 like 'no rank' "$status|$err" '2\|job/trace: error: none of .* is set; .*'
 export SLURM_PROCID=2
-for arguments in '' 2 'two true' '-2 true'; do
+for arguments in '' 2 launcher 'two true' '-2 true'; do
 	# shellcheck disable=SC2086 # words
 	run "$trace" $arguments
 	is "arguments '$arguments'" "$status|$err" \
-		'2|job/trace: error: usage: trace RANK COMMAND...'
+		'2|job/trace: error: usage: trace RANK|launcher COMMAND...'
 done
 for case in SLURM_NTASKS=4 FLUX_JOB_SIZE=3 PMI_SIZE=2 OMPI_COMM_WORLD_SIZE=1; do
 	export "${case?}"
@@ -56,6 +56,9 @@ rank $size; this launch has ranks 0 to $((size - 1))"
 	SLURM_PROCID=1 run "$trace" "$size" echo started
 	is "$case: said once" "$status|$out$err" '2|'
 done
+SLURM_PROCID=1 run "$trace" launcher sh -c 'exit 3'
+like 'the launcher, whatever the rank and the size' "$status|$err" "3\|\
+trace of the launcher on [^ ,]+, as a whole: $took\|.*\|every call: ziaprobe-trace\.launcher"
 unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
 
 echo 'the input' >input
@@ -98,6 +101,58 @@ int main(void)
 C
 cc -o calls calls.c
 mkdir here
+mkfifo fifo
+cat >interrupted.c <<'C'
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+static void go_on(int signal)
+{
+	(void)signal;
+}
+int main(void)
+{
+	struct sigaction action = {.sa_handler = go_on};
+
+	sigaction(SIGALRM, &action, NULL);
+	ualarm(100000, 100000);
+	open("fifo", O_RDONLY);
+	return 3;
+}
+C
+cc -D_DEFAULT_SOURCE -o interrupted interrupted.c
+# Stand-ins for a program, the MPI library, and libziaprobe.so, which takes readings in MPI_Init and
+# for each fence on PMI's wire
+cat >solver.c <<'C'
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int MPI_Init(void), enter_mpi(void), MPI_Finalize(void);
+#ifdef PROBE
+static int take_reading(void)
+{
+	static int file = -1;
+	char text[80];
+
+	if (file == -1)
+		file = open("/proc/self/schedstat", O_RDONLY);
+	return pread(file, text, sizeof text, 0) <= 0;
+}
+ssize_t write(int file, const void *data, size_t size)
+{
+	return take_reading() + syscall(SYS_write, file, data, size);
+}
+int MPI_Init(void) { return take_reading() + enter_mpi() + take_reading(); }
+#elif defined MPI
+int enter_mpi(void) { return usleep(1000) + (int)write(1, "", 0); }
+int MPI_Finalize(void) { return usleep(1000) + (int)write(1, "", 0); }
+#else
+int main(void) { return MPI_Init() + MPI_Finalize(); }
+#endif
+C
+cc -D_DEFAULT_SOURCE -DPROBE -shared -fPIC -o libziaprobe.so solver.c
+cc -D_DEFAULT_SOURCE -DMPI -shared -fPIC -o libmpi.so solver.c
+cc -D_DEFAULT_SOURCE -o solver solver.c ./libziaprobe.so ./libmpi.so
 for awk in mawk gawk; do
 	if ! has $awk; then
 		continue
@@ -113,6 +168,30 @@ for awk in mawk gawk; do
 	done
 	ok "$awk: the directory of a relative path" has_row "$(printf '%s\n' "$err" | rows)" \
 		'execve [.]' 1 0
+
+	rm -f ziaprobe-trace.launcher
+	TRACE_OPTIONS='-e trace=openat' PATH=$tmp/$awk:$PATH \
+		"$trace" launcher sh -c 'exec <fifo' 2>err &
+	ok "$awk: a call that does not return" poll 60 grep -q '"fifo"' ziaprobe-trace.launcher
+	kill "$!"
+	wait "$!"
+	is "$awk: its status" "$?" 143
+	ok "$awk: its whole path" \
+		has_row "$(rows <err)" "openat $tmp/fifo, did not return" 1 0 || diag "$(cat err)"
+	TRACE_OPTIONS='-e trace=openat,exit_group' PATH=$tmp/$awk:$PATH \
+		run "$trace" 2 ./interrupted
+	ok "$awk: a call that was interrupted" has_row "$(printf '%s\n' "$err" | rows)" \
+		"openat $tmp" 1 0
+	is "$awk: it returned" "$status $(printf '%s\n' "$err" | grep -c 'did not return')" '3 0'
+
+	TRACE_OPTIONS='-k -e trace=clock_nanosleep,pread64,write' PATH=$tmp/$awk:$PATH \
+		run "$trace" 2 ./solver
+	like "$awk: a program with libziaprobe.so" "$(printf '%s\n' "$err" | grep '^trace of')" \
+		"$begins, from main to the end of MPI_Init: $took"
+	is "$awk: its calls" "$(printf '%s\n' "$err" | rows | sed 's/^[ 0-9.]*//; s/[0-9]*.sched//' |
+		sort | paste -s -d '|')" "clock_nanosleep by libmpi.so(enter_mpi)|\
+pread64 /proc/stat by libmpi.so(enter_mpi)|pread64 /proc/stat by solver(main)|\
+write $tmp/out by libmpi.so(enter_mpi)"
 done
 cd "$top" || exit 1
 
@@ -237,6 +316,12 @@ END
 		"$result"
 	traced search 0 'SHIM="$rank Start load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
 		"$result"
+	for launcher in srun mpirun; do
+		traced "launcher-$launcher" 0 'SHIM="$rank Start load $tmp/nap.so" \
+			../ziatest 2 "$trace launcher $'$launcher'"' "$result"
+		traced "status-$launcher" 3 \
+			'$trace launcher ${'$launcher'%??}2 sh -c "exit 3"'
+	done
 	traced before 0 'SHIM="$rank Exec load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
 		"$result"
 	traced later 0 'SHIM="$rank Gather load $tmp/search.so" ../ziatest 2 "$srun $trace $rank"' \
@@ -263,6 +348,18 @@ END
 		'[0-3] 0 slurmstepd\|[0-3] 0 slurmstepd\|[0-3] 0 slurmstepd'
 	finds mpirun "$init" clock_nanosleep 1 3000
 	finds caller "$init" 'clock_nanosleep by libpsm2[.]so[.]2[.]2[(]fault[)]' 1 3000
+	for launcher in srun mpirun; do
+		output=$dir/launcher-$launcher/out
+		like "$mpi, $launcher: the title" "$(grep '^trace of' "$output")" \
+			"trace of the launcher on login, as a whole: $took"
+		case $mpi,$launcher in
+		*,srun) call=futex ;;
+		mpich,*) call='poll pipe' ;;
+		openmpi,*) call='(e?poll|futex).*' ;;
+		esac
+		ok "$mpi, $launcher: what it waited for" \
+			has_row "$(rows <"$output" | head -n 1)" "$call" 1 3000 || diag "$(cat "$output")"
+	done
 	is "$mpi, caller-later: does not count" "$(grep -c 'fault' "$dir/caller-later/out")" 0
 	# The look-ups are one row of the table of their part, and of no other.
 	lookups='^ *[0-9.]+ +[4-9][0-9]{3} +openat, not found$'
@@ -274,13 +371,13 @@ END
 	is "$mpi, their rows" "$(cd "$dir" && grep -cE "$lookups" search/out before/out later/out |
 		paste -s -d ' ')" 'search/out:1 before/out:1 later/out:0'
 	finds abort 'from main to its death by SIGABRT' clock_nanosleep 1 3000
-	finds fifo 'from main to the timeout' "openat $dir" 1 1500
+	finds fifo 'from main to the timeout' "openat $FIFO, did not return" 1 1500
 	ok "$mpi, fifo: what came after the timeout does not count" \
 		not has_row "$(rows <"$dir/fifo/out")" poll 1 400
-	finds helper 'from main to the timeout' clock_nanosleep 1 1500
+	finds helper 'from main to the timeout' 'clock_nanosleep, did not return' 1 1500
 	ok "$mpi, helper: SIGALRM went to another thread" \
 		not grep -qe '--- SIGALRM' "$dir/helper/ziaprobe-trace.$rank"
-	finds deaf 'from main to its death by SIGKILL' "openat $dir" 1 5000
+	finds deaf 'from main to its death by SIGKILL' "openat $FIFO, did not return" 1 5000
 	rank=$(cat "$dir/missing/rank")
 	like "$mpi, missing: an error on that node, and the others run" \
 		"$(grep -v '^srun' "$dir/missing/out" | sort)" \
