@@ -65,10 +65,14 @@ END
 	chmod +x "$dir/ziaprobe" "$dir"/a*
 	srun='srun --nodes 3 --ntasks 6 --ntasks-per-node'
 	case $mpi in
-	openmpi) mpirun='mpirun.openmpi -x STOP -x ALARM -x SHIM --host n1:2,n2:2,n3:2 -npernode' ;;
-	mpich) mpirun='mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn' ;;
+	openmpi)
+		mpirun='mpirun.openmpi -x STOP -x ALARM -x SHIM --host n1:2,n2:2,n3:2 -npernode'
+		waits=Nap ;;
+	mpich)
+		mpirun='mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn'
+		waits=Fence ;;
 	esac
-	export srun mpirun	# for the shells of the cases
+	export srun mpirun waits	# for the shells of the cases
 
 	# The link of a node goes down, and then the timeout expires. Whether the others have left
 	# MPI_Init without n2 depends on the MPI library, which may also find no route and end the
@@ -87,9 +91,6 @@ END
 	# on which one rank is in a fence and the other is not prints two lines. Open MPI's mpirun
 	# continues a stopped process before it ends it. MPICH's mpiexec waits for it forever.
 	entered="($init|$fence)"
-	if [ $mpi = mpich ]; then
-		entered=$init
-	fi
 	for launcher in srun mpirun; do
 		case $mpi-$launcher in
 		mpich-mpirun) alarm=alarm_and_kill ;;
@@ -104,16 +105,14 @@ END
 			"$late [45] on n3 $entered" \
 			"?$late 5 on n3 $entered"
 	done
-	if [ $mpi = openmpi ]; then
-		expect late-init "$fails" \
-			'come="Nap.0 Nap.1 Nap.2 Nap.4 Nap.5"
-			export SHIM="3 Pmix ../alarm $come; sleep 60"
-			../ziatest -t 99 2 "$srun"' \
-			"$late [01] on n1 $fence" \
-			"$late 2 on n2 $fence" \
-			"$late 3 on n2 $init" \
-			"$late [45] on n3 $fence"
-	fi
+	expect late-init "$fails" \
+		'come="$waits.0 $waits.1 $waits.2 $waits.4 $waits.5"
+		export SHIM="3 Pmix ../alarm $come; sleep 60"
+		../ziatest -t 99 2 "$srun"' \
+		"$late [01] on n1 $fence" \
+		"$late 2 on n2 $fence" \
+		"$late 3 on n2 $init" \
+		"$late [45] on n3 $fence"
 	# A responder and an originator that are stuck in the exchange
 	expect responder "$fails" \
 		'come="Gather.0 Gather.2 Gather.4 Send.1 Send.5"

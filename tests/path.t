@@ -73,13 +73,6 @@ of_exchange() {
 	cells="exchange $1"
 }
 
-# of_all STEP OTHER: in STEP of all ranks; the outlier may be another step, including OTHER
-of_all() {
-	row="$1 .*"
-	outlier="none|(daemon|spawn|exec|$2|exchange) of rank .*"
-	cells=
-}
-
 # delay PLACE NODES SECONDS [KIND]: adds a case with two ranks on each of NODES nodes, in which one
 # rank or node is delayed at PLACE and the clock of a random node is SECONDS ahead. KIND is what the
 # process does during a delay that the shim causes: sleep (the default), spin or crowd.
@@ -96,6 +89,10 @@ delay() {
 		until [ $((rank / 2 % 2)) -eq 1 ] || [ "$((rank / 2)) $((blocks % 2))" = '0 1' ]; do
 			rank=$(((rank + 1) % (2 * blocks)))
 		done ;;
+	later)	# with MPICH, only the first rank of a node writes a command between two fences
+		if [ $mpi = mpich ]; then
+			rank=$((rank / 2 * 2))
+		fi ;;
 	clock)	# only the clock of an originator affects the result
 		rank=$((rank / 4 * 4)) ;;
 	esac
@@ -106,7 +103,18 @@ delay() {
 	hosts=$(seq -s , -f n%.0f "$blocks")
 	slots=$(seq -s , -f n%.0f:2 "$blocks")
 	srun="srun --nodes $blocks --ntasks $((2 * blocks)) --ntasks-per-node"
-	launch="$ziatest '$srun'"
+	case $mpi in
+	openmpi) mpirun="mpirun.openmpi -x AHEAD --host $slots -npernode" ;;
+	mpich) mpirun="mpiexec.hydra -hosts $hosts -n $((2 * blocks)) -ppn" ;;
+	esac
+	launcher=$srun
+	case $mpi,$place in
+	mpich,daemon|mpich,spawn) ;;	# Slurm's
+	mpich,*|*,wrapped)
+		pick "$srun" "$mpirun"
+		launcher=$picked ;;
+	esac
+	launch="$ziatest '$launcher'"
 	add=expect prepare='' fault='' least=0 row='' outlier='' cells=''
 	case $place in
 	daemon|hidden)
@@ -120,12 +128,7 @@ delay() {
 	wrapped)
 		of_node exec
 		prepare="touch late-$node"
-		case $mpi in
-		openmpi) mpirun="mpirun.openmpi -x AHEAD --host $slots -npernode" ;;
-		mpich) mpirun="mpiexec.hydra -hosts $hosts -n $((2 * blocks)) -ppn" ;;
-		esac
-		pick "$srun" "$mpirun"
-		launch="$ziatest '$picked {} \"../a) (b c, cut here\"'" ;;
+		launch="$ziatest '$launcher {} \"../a) (b c, cut here\"'" ;;
 	hidden)	# slurmstepd, from ranks without CAP_SYS_PTRACE that are not in group 1
 		of_node spawn
 		add=expect_alone
@@ -136,12 +139,12 @@ delay() {
 		of_node daemon ', (orted|prted)'
 		prepare="export AGENT=$node OMPI_MCA_plm_rsh_agent=$dir/agent
 			export PRTE_MCA_plm_ssh_agent=$dir/agent"
-		launch="$ziatest 'mpirun.openmpi -x AHEAD --host $slots -npernode'" ;;
+		launch="$ziatest '$mpirun'" ;;
 	mpiexec)
 		of_node daemon ', hydra_pmi_proxy'
 		prepare="export AGENT=$node"
 		launch="$ziatest 'mpiexec.hydra -launcher ssh -launcher-exec $dir/agent \\
-			-hosts $hosts -n $((2 * blocks)) -ppn'" ;;
+			${mpirun#* }'" ;;
 	spawn)
 		of_node spawn
 		add=expect_alone
@@ -176,12 +179,14 @@ delay() {
 	leave)
 		of_rank fence ', last in: [0-7] on n[1-4]'
 		fault="$rank Leave" ;;
-	leave2)
+	leave2)	# then MPICH's ranks wait in shared memory for the others on their node
 		of_rank fence ', last in: [0-7] on n[1-4]'
+		if [ $mpi = mpich ]; then
+			row="$row|init $(on $((rank ^ 1)))"
+			outlier="$outlier|init of rank $(on $((rank ^ 1))), .*"
+			cells="(init $((rank ^ 1)) )?$cells"
+		fi
 		fault="$rank Leave2" ;;
-	start)	# in MPI_Init, about which nothing is known
-		of_all init fence
-		fault="$rank Start" ;;
 	send)	# the first message of an originator, or the answer
 		of_exchange $((rank / 2 % 2 == 0 ? rank : rank - 2))
 		fault="$rank Send" ;;
@@ -416,18 +421,18 @@ for mpi in openmpi mpich; do
 		grep -q ^Slowest "$tmp/tree"
 	}
 
-	places='daemon wrapped hidden spawn prolog exec send answer clock'
+	places='daemon wrapped hidden spawn prolog exec init later fence leave leave2 send answer'
+	places="$places clock"
 	case $mpi in
 	openmpi)
-		places="$places mpirun local init later entered background fence leave leave2"
-		places="$places async"
+		places="$places mpirun local entered background async"
 		if launches_by_tree; then
 			places="$places tree"
 		else
 			skip "$mpi, tree" 'no launch succeeds with SLURM_PMIX_FENCE=tree'
 		fi ;;
 	mpich)
-		places="$places mpiexec start" ;;
+		places="$places mpiexec" ;;
 	esac
 	if [ -n "${PLACES-}" ]; then
 		# shellcheck disable=SC2086 # words

@@ -66,15 +66,14 @@ for mpi in openmpi mpich; do
 	openmpi)
 		mpirun='mpirun.openmpi --host n1:2,n2:2,n3:2,n4:2 -npernode'
 		version='Open MPI v[0-9.]+[^|,]*,'
-		fences='[24], PMIx' fence=$(row fence) fence_ms=$ms
-		init=$(own init) steps="($(own init)($(step fence ", last in: $rank"))?)*"
-		cold_places='exec init' ;;
-	mpich)	# the fences of MPICH cannot be seen
+		fences='[24], PMIx' ;;
+	mpich)
 		mpirun='mpiexec.hydra -hosts n1,n2,n3,n4 -n 8 -ppn'
 		version='MPICH Version: *[0-9]'
-		fences=none fence='\|fence' fence_ms='' steps='' init=$(step init)
-		cold_places='exec' ;;	# without fences, MPI_Init's work is not reported
+		fences='[1-3], PMI' ;;
 	esac
+	fence=$(row fence) init=$(own init) cold_places='exec init'
+	steps="($(own init)($(step fence ", last in: $rank"))?)*"
 	# Simulates a kernel that does not record how long a process waits for a CPU: the file
 	# $SCHEDSTAT is opened instead of /proc/self/schedstat.
 	cat >"$dir/schedstat.c" <<-'END'
@@ -155,6 +154,8 @@ for mpi in openmpi mpich; do
 		$leaks ../ziatest -v $files 'srun -N 1 -n 2 --ntasks-per-node'" \
 		"$result" "$one_node"
 	expect named 0 "../ziatest -v $files '$srun {} ../rename'" "$result"
+	expect by-hand 0 "../ziatest -v $files '$srun'" "$result"
+	"mpicc.$mpi" -DPAD=4096 -o "$dir/by-hand/ziaprobe" ziaprobe.c probe/*.c
 	expect quoted 0 "../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$srun'" "$result"
 	expect quoted-mpirun 0 \
 		"../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$mpirun'" "$result"
@@ -222,6 +223,10 @@ for mpi in openmpi mpich; do
 	like "$mpi: the listing" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' plain/out)" \
 		"$(listing '4 nodes x 2 = 8 ranks' ", $partner" "$(row repeat ", $partner")" \
 			"$clock")"
+	like "$mpi: the listing of a build by hand, without fences" \
+		"$(sed -n '/^init/,/^exchange/p; /^fences/p' by-hand/out)" \
+		"$(step init | cut -c 3-)$(step exchange ", $partner")$(
+			row init)\|fence$(row wait)$(row exchange ", $partner")\|fences: none"
 	like "$mpi: the listing of one node" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' one/out)" \
 		"$(listing '1 node x 2 = 2 ranks' '' '\|repeat' '')"
 
@@ -249,14 +254,14 @@ for mpi in openmpi mpich; do
 			"$(cat "cold-$place.rank")"
 	done
 
-	responder="[0-9],[24],n[24](,$ms){4},$fence_ms,$ms,,$ms,,,$work,0\\.000"
-	originator="[0-9],[13],n[13](,$ms){4},$fence_ms(,$ms){5},$work,0\\.000"
+	responder="[0-9],[24],n[24](,$ms){6},,$ms,,,$work,0\\.000"
+	originator="[0-9],[13],n[13](,$ms){10},$work,0\\.000"
 	like "$mpi: a row for every rank" "$(cat plain/ranks)" \
 		"$ranks_header((\|$originator){2}(\|$responder){2}){2}"
 	is "$mpi: the rows are in the order of the ranks" \
 		"$(cut -d , -f 1-3 plain/ranks | paste -s -d ' ' -)" \
 		'rank,node,host 0,1,n1 1,1,n1 2,2,n2 3,2,n2 4,3,n3 5,3,n3 6,4,n4 7,4,n4'
-	row="$started,4,2,8,$ms,,[0145],n[13](,$ms){4},$fence_ms(,$ms){2},$work,$outlier"
+	row="$started,4,2,8,$ms,,[0145],n[13](,$ms){7},$work,$outlier"
 	row="$row(,$ms){3},n[1-4],n[1-4],$ms,ziaprobe,$bytes,${version%,}[^|,]*"
 	like "$mpi: a row for every result, after one header" "$(cat plain/csv)" \
 		"$csv_header(\|$row){2}"
@@ -285,7 +290,7 @@ $ranks_header"
 $ranks_header,more"
 	is "$mpi: no files after an error" "$(ls cyclic/csv early/csv cyclic/ranks early/ranks \
 		2>/dev/null)" ''
-	for case in plain one schedstat-hidden schedstat-empty schedstat-zeros; do
+	for case in plain one by-hand schedstat-hidden schedstat-empty schedstat-zeros; do
 		is "$mpi, $case: the figures agree" \
 			"$(awk -F , -f "$top/tests/helpers/figures.awk" \
 				$case/out $case/ranks $case/csv 2>&1)" ''

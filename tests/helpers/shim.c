@@ -7,7 +7,10 @@
  * (Answer). Earlier, when only the launcher has assigned a rank, CALL can be a moment before main
  * (Exec), the start of MPI_Init (Start), PMIx_Init (Pmix), the first fence (Fence), the return of
  * PMIx_Fence_nb (Entered), the first nap after the first fence began (Nap), the end of that fence
- * (Leave) or of the next one (Leave2), or PMIx_Get after a fence (Later).
+ * (Leave) or of the next one (Leave2), or PMIx_Get after a fence (Later). MPICH does not call PMIx,
+ * but writes commands to a descriptor and reads the answers: for its built-in PMI client, Pmix is the
+ * first command, Later is the first one after a fence that does not begin another, and a fence ends
+ * when its answer has been read. ziaprobe's read and write call those below.
  *
  * Four COMMANDs are not run by a shell, but by the thread that reached CALL. "nap SECONDS" sleeps.
  * "spin SECONDS" computes until it has used that much CPU time, at the highest priority that it is
@@ -33,6 +36,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -252,6 +256,36 @@ int PMIx_Fence_nb(const void *processes, size_t count, const void *info, size_t 
 	early_fault("Entered");
 	if (work && !entered++)
 		usleep((useconds_t)(atof(work) * 1e6));
+	return result;
+}
+
+static int wire = -1; /* the descriptor to which MPICH writes PMI's commands */
+static int wire_fence; /* whether the last command began a fence */
+
+ssize_t write(int file, const void *data, size_t size)
+{
+	if (wire < 0 && size >= 8 && memcmp(data, "cmd=init", 8) == 0) {
+		wire = file;
+		early_fault("Pmix");
+	} else if (file == wire) {
+		wire_fence = memmem(data, size, "cmd=barrier_in", 14) != NULL;
+		if (wire_fence)
+			early_fault("Fence");
+		else if (fenced)
+			early_fault("Later");
+		fenced |= wire_fence;
+	}
+	return syscall(SYS_write, file, data, size);
+}
+
+ssize_t read(int file, void *data, size_t size)
+{
+	ssize_t result = syscall(SYS_read, file, data, size);
+
+	if (file == wire && wire_fence && result > 0) {
+		wire_fence = 0;
+		leave();
+	}
 	return result;
 }
 
