@@ -1,7 +1,7 @@
 #!/bin/sh
-# The wrappers with which ziaprobe intercepts the fences of the process manager's library, and the
-# commands on PMI's wire. Each wrapper passes its arguments to the function that would otherwise have
-# been called, however the library was opened, and takes two stamps if the fence includes all ranks.
+# The wrappers with which ziaprobe intercepts the fences of the process manager's library, and those
+# on PMI's wire. Each wrapper passes its arguments to the function that would otherwise have been
+# called, however the library was opened, and takes two stamps if the fence includes all ranks.
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 1
 
