@@ -1,16 +1,19 @@
 #!/bin/sh
-# The wrappers with which ziaprobe intercepts the fences of the process manager's library. Each
-# wrapper passes its arguments to the function that would otherwise have been called, however the
-# library was opened, and takes two stamps if the fence includes all ranks.
+# The wrappers with which ziaprobe intercepts the fences of the process manager's library, and those
+# on PMI's wire. Each wrapper passes its arguments to the function that would otherwise have been
+# called, however the library was opened, and takes two stamps if the fence includes all ranks.
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 1
 
 # A library. Its PMIx_Fence calls its PMIx_Fence_nb, which remembers the last callback for
-# release(), returns 1 without a callback and fails if it is given 7 processes.
+# release(), returns 1 without a callback and fails if it is given 7 processes. If command_wire is a
+# descriptor, its PMI2_KVS_Fence writes a command there, and reads the answer.
 cat >library.c <<'END'
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+int command_wire = -1;
 static int calls;
 static void (*kept)(int, void *);
 static void *kept_data;
@@ -23,7 +26,11 @@ int PMI_Allgather(void *in, void *out, int length)
 int PMI2_KVS_Fence(void)
 {
 	static atomic_int inside;
+	char answer[99];
 
+	if (command_wire >= 0 && (write(command_wire, "cmd=kvs-fence;", 14) != 14 ||
+				  read(command_wire, answer, sizeof answer) <= 0))
+		abort();
 	inside++;
 	while (getenv("TWO") && inside < 2) /* waits for a second thread */
 		;
@@ -207,6 +214,162 @@ int main(void)
 	return 0;
 }
 END
+# A PMI client, which talks to itself. Prints to stdout what each read and write returns, which must
+# be the same without ziaprobe (-DBARE), and to stderr the fences that have been counted.
+cat >wire.c <<'END'
+#define PMIX
+#include "main.c"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+extern int command_wire;
+extern ssize_t early_results[3];
+static int wire[2]; /* the ends of the client and of the server */
+#ifdef BARE
+const char *fence_interface = "";
+void read_fences(struct record *record) { record->stamp[FENCE_ENTERED] = UNKNOWN; }
+#endif
+static void print_result(const char *what, ssize_t result)
+{
+	printf("%s: %zd, %s\n", what, result, result < 0 ? strerror(errno) : "no error");
+}
+static void print_count(const char *what)
+{
+	fflush(stdout);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	printf("%s, %s:", what, fence_interface);
+	print_fences(1000);
+	fflush(stdout);
+	dup2(100, STDOUT_FILENO);
+}
+static void command(const char *text)
+{
+	print_result(text, write(wire[0], text, strlen(text)));
+}
+static void answer(void)
+{
+	char text[99];
+
+	print_result("the server", write(wire[1], "cmd=answer", 10));
+	print_result("the answer", read(wire[0], text, 6));
+	print_result("the rest", read(wire[0], text, sizeof text));
+}
+static void handle(int signal) { command(signal == SIGUSR1 ? "cmd=get" : "cmd=barrier_in"); }
+static void *fence_in_thread(void *unused)
+{
+	command("cmd=barrier_in");
+	answer();
+	return unused;
+}
+static void bad_calls(void)
+{
+	char *volatile bad = NULL, byte;
+	int zeros = open("/dev/zero", O_RDONLY);
+
+	print_result("another descriptor", read(zeros, &byte, 1));
+	print_result("no answer yet", read(wire[0], &byte, 1));
+	print_result("read from -1", read(-1, &byte, 1));
+	print_result("write to -1", write(-1, "cmd=init", 8));
+#ifndef __SANITIZE_ADDRESS__ /* which looks at the data first */
+	print_result("write NULL to -1", write(-1, bad, 8));
+	print_result("a bad pointer", write(wire[1], bad, 8));
+#endif
+}
+int main(int argc, char **argv)
+{
+	static char large[1 << 20] = "cmd=barrier_in";
+	pthread_t thread;
+	int other[2];
+
+	for (int i = 0; i < 3; i++)
+		print_result("before constructors", early_results[i]);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGUSR1, handle);
+	signal(SIGUSR2, handle);
+	dup2(STDOUT_FILENO, 100);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, wire) != 0 || dup2(wire[0], 200) != 200)
+		abort();
+	wire[0] = 200;
+	fcntl(wire[0], F_SETFL, O_NONBLOCK);
+	bad_calls();
+	if (argc > 1) {
+		int file = open(argv[1], O_RDWR | O_CREAT, 0600);
+
+		print_result("a file", write(file, "cmd=init", 8));
+		print_result("the end of the file", read(file, large + 99, 9));
+	}
+	command("cmd=barrier_in"); /* before it is known whose wire this is */
+	command("cmd=init pmi_version=1");
+	answer();
+	command("cmd=get_maxes");
+	answer();
+	print_count("none yet");
+	command("cmd=barrier_in group=NODE");
+	answer();
+	command("cmd=barrier_in"); /* 1 2 */
+	raise(SIGUSR1);
+	raise(SIGUSR2);
+	print_count("one that has not ended");
+	answer();
+	print_count("one");
+	command("cmd=barrier_in group=WORLD"); /* 3 4 */
+	bad_calls();
+	command("cmd=barrier_in"); /* before the answer, so that it does not count */
+	answer();
+	pthread_create(&thread, NULL, fence_in_thread, NULL); /* 5 6 */
+	pthread_join(thread, NULL);
+	print_count("three");
+	command("    14cmd=kvs-fence;"); /* 7 8 */
+	answer();
+	command_wire = wire[0];
+	print_result("the server", write(wire[1], "cmd=answer", 10));
+	print_result("PMI2_KVS_Fence", PMI2_KVS_Fence()); /* 9 10 */
+	print_count("five");
+	print_result("a partial write", write(wire[0], large, sizeof large)); /* 11 12 */
+	answer();
+	raise(SIGUSR2); /* has no room, at 13 */
+	close(wire[1]);
+	command("cmd=barrier_in"); /* 14 */
+	print_result("the end", read(wire[0], large, 9));
+	close(wire[0]);
+	command("cmd=barrier_in"); /* 15 */
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, other) != 0)
+		abort();
+	dup2(other[0], wire[0]);
+	wire[1] = other[1];
+	command("cmd=barrier_in"); /* 16 17 */
+	answer();
+	print_count("seven");
+	return 0;
+}
+END
+# A library that reads and writes before the program's constructors have run
+cat >early.c <<'END'
+#include <unistd.h>
+ssize_t early_results[3];
+__attribute__((constructor)) static void before_constructors(void)
+{
+	int ends[2];
+	char text[9];
+
+	if (pipe(ends) != 0)
+		return;
+	early_results[0] = write(ends[1], "cmd=get", 7);
+	close(ends[1]);
+	early_results[1] = read(ends[0], text, sizeof text);
+	early_results[2] = read(-1, text, sizeof text);
+}
+END
+cat >wire.expected <<'END'
+none yet, (null): 1000
+one that has not ended, PMI: 1000
+one, PMI: 1:1-2 999
+three, PMI: 1:1-2 2:3-4 2:5-6 995
+five, PMI2: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 991
+seven, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 5:16-17 984
+END
 cat >mpi.c <<'END'
 #include <unistd.h>
 void ompi_mpi_init(void) { usleep(1); }
@@ -249,6 +412,7 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 		cc -O2 -shared -fPIC -o tail.so plugin.c -L. -llibrary -Wl,-rpath,"$tmp" &&
 		cc -shared -fPIC -o libmpi_stand_in.so mpi.c &&
 		cc -shared -fPIC -o libnap.so nap.c &&
+		cc -shared -fPIC -o libearly.so early.c &&
 		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o linked main.c \
 			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -Wl,-rpath,"$tmp" \
 			-ldl -lpthread &&
@@ -256,7 +420,12 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 			"$top/probe/fence.c" -ldl -lpthread &&
 		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o pmix pmix.c \
 			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -lmpi_stand_in -lnap \
-			-Wl,-rpath,"$tmp" -ldl -lpthread
+			-Wl,-rpath,"$tmp" -ldl -lpthread &&
+		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o wire wire.c \
+			"$top/probe/fence.c" -L. -llibrary -learly -Wl,-rpath,"$tmp" -ldl \
+			-lpthread &&
+		${MPICC:-mpicc} $sanitize -I"$top/probe" -DBARE -o bare wire.c -L. -llibrary \
+			-learly -Wl,-rpath,"$tmp" -lpthread
 	} || exit 1
 	name=${sanitize:-plain}
 	is "$name, a library that is linked with the program" "$(./linked)" '1 2: 1:1-2 2:3-4 997'
@@ -271,6 +440,14 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	is "$name, only the first eight fences count" "$(./linked many)" \
 		' 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 2:13-14 2:15-16 985'
 	is "$name, PMIx" "$(./pmix)" "$(cat expected)"
+	is "$name, PMI's wire: reads and writes do what they do without ziaprobe" \
+		"$(./wire 2>wire.counted)" "$(./bare 2>bare.counted)"
+	is "$name, PMI's wire: the fences" "$(cat wire.counted)" "$(cat wire.expected)"
+	rm -f file
+	is "$name, a program that writes cmd=init to a file" "$(./wire file 2>wire.counted)" \
+		"$(rm file; ./bare file 2>bare.counted)"
+	is "$name, a program that writes cmd=init to a file: only the function is seen" \
+		"$(tail -n 1 wire.counted)" 'seven, PMI2: 1:1-2 999'
 done
 
 # Without Open MPI, a rank waits as soon as it has entered the fence.

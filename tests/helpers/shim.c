@@ -7,10 +7,12 @@
  * (Answer). Earlier, when only the launcher has assigned a rank, CALL can be a moment before main
  * (Exec), the start of MPI_Init (Start), PMIx_Init (Pmix), the first fence (Fence), the return of
  * PMIx_Fence_nb (Entered), the first nap after the first fence began (Nap), the end of that fence
- * (Leave) or of the next one (Leave2), or PMIx_Get after a fence (Later). MPICH does not call PMIx,
- * but writes commands to a descriptor and reads the answers: for its built-in PMI client, Pmix is the
- * first command, Later is the first one after a fence that does not begin another, and a fence ends
- * when its answer has been read. ziaprobe's read and write call those below.
+ * (Leave) or of the next one (Leave2), or PMIx_Get after a fence (Later).
+ *
+ * MPICH does not call PMIx. It has a PMI client built in, which writes commands to a descriptor and
+ * reads the answers. Pmix is then its first command, Later is the first command after a fence that
+ * does not begin another fence, and a fence ends when its answer has been read. ziaprobe's read and
+ * write call those of this file.
  *
  * Four COMMANDs are not run by a shell, but by the thread that reached CALL. "nap SECONDS" sleeps.
  * "spin SECONDS" computes until it has used that much CPU time, at the highest priority that it is

@@ -477,9 +477,17 @@ static void test_work(void)
 {
 	int64_t before = cpu_time(), begun, ended;
 	static struct record record;
+	struct rlimit files, none;
 	pthread_t thread;
 	struct work work;
 
+	getrlimit(RLIMIT_NOFILE, &files);
+	none = (struct rlimit){0, files.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+	errno = EPIPE;
+	note_work(MAIN_ENTERED);
+	ok(errno == EPIPE, "a reading leaves errno, although schedstat cannot be opened");
+	setrlimit(RLIMIT_NOFILE, &files);
 	note_work(MAIN_ENTERED);
 	begun = ended = cpu_time();
 	while (ended - begun < 20 * ms)
