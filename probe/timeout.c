@@ -149,17 +149,21 @@ void arm_timeout(int64_t start, int seconds)
 	/* SA_NODEFER: a second alarm may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	int64_t left = start - now() + (int64_t)seconds * 1000000; /* us */
-	struct itimerval timer = {.it_value = from_us(MAX(left, 1))};
+	struct itimerval timer = {.it_value = from_us(MAX(left, 1))}, none = {.it_value = {0, 0}};
 	sigset_t set;
 
 	job_start = start;
 	limit = seconds;
-	sigaction(SIGALRM, &action, &old_action);
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &set, &old_mask); /* the inherited mask may block it */
+	sigprocmask(SIG_BLOCK, &set, &old_mask);
 	armed = read_clock(CLOCK_MONOTONIC);
-	setitimer(ITIMER_REAL, &timer, &old_timer);
+	setitimer(ITIMER_REAL, &none, &old_timer);
+	if (sigtimedwait(&set, NULL, &(struct timespec){0}) == SIGALRM)
+		old_timer.it_value = from_us(1); /* the program's own, which was pending */
+	sigaction(SIGALRM, &action, &old_action);
+	sigprocmask(SIG_UNBLOCK, &set, NULL); /* the inherited mask may block it */
+	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 /* Undoes what arm_timeout() has done. An alarm of the program's own comes when it would have come,

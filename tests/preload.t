@@ -9,7 +9,7 @@ error='ziaprobe: error:'
 # arguments; 'thread', the same, by MPI_Init_thread; 'middle', at the option -i. It checks what the
 # library must not change, and prints a line for each promise that is broken. Rank 0 returns 7.
 #
-#	-a MS		sets an alarm, in MS ms; from 100 s on, it is blocked
+#	-a MS		sets an alarm, in MS ms; at once and from 100 s on, it is blocked
 #	-s WHERE	sleeps for 3 s, if WHERE is this rank or node
 #	-c WHERE	computes for 3 s
 #	-w		ranks other than 0 end 2 s after rank 0, and leave a file
@@ -129,17 +129,25 @@ static void count(int signal)
 	alarms++;
 }
 
-static void set_alarm(int ms)
+static void mask_alarm(int how)
 {
-	struct itimerval timer = {.it_value = {ms / 1000, ms % 1000 * 1000}};
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
-	if (ms >= 100000)
-		sigprocmask(SIG_BLOCK, &set, NULL);
+	sigprocmask(how, &set, NULL);
+}
+
+static void set_alarm(int ms)
+{
+	struct itimerval timer = {.it_value = {ms / 1000, ms % 1000 * 1000}};
+
+	if (ms == 0 || ms >= 100000)
+		mask_alarm(SIG_BLOCK);
 	sigaction(SIGALRM, &(struct sigaction){.sa_handler = count, .sa_flags = SA_RESTART}, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
+	if (ms == 0)
+		raise(SIGALRM);
 }
 
 /* Ends the other ranks 2 s after rank 0 has ended. */
@@ -155,7 +163,7 @@ static void outlive(int zero)
 
 int main(int argc, char **argv)
 {
-	int option, ms = 0, works = 0, zero = getpid();
+	int option, ms = -1, works = 0, zero = getpid();
 	double begun = seconds(CLOCK_MONOTONIC);
 
 	if (strcmp(argv[1], "middle"))
@@ -178,9 +186,10 @@ int main(int argc, char **argv)
 	}
 	CHECK(argc - optind == 2 && !strcmp(argv[argc - 1], "file"));
 	exchange();
-	while (ms && ms < 100000 && !alarms && seconds(CLOCK_MONOTONIC) < begun + 30)
+	mask_alarm(SIG_UNBLOCK);
+	while (ms >= 0 && ms < 100000 && !alarms && seconds(CLOCK_MONOTONIC) < begun + 30)
 		usleep(1000);
-	CHECK(alarms == (ms && ms < 100000));
+	CHECK(alarms == (ms >= 0 && ms < 100000));
 	MPI_Bcast(&zero, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	MPI_Finalize();
 	if (works)
@@ -298,9 +307,9 @@ for mpi in openmpi mpich; do
 		"$result"
 	expect fail 9 "FAULT=fail LD_PRELOAD=$dir/profiler.so $launch ../program first file"
 
-	# The timeout, and alarms of the program's own: one that comes during MPI_Init or soon
-	# after it, and one that comes much later
-	for ms in 100 1000000; do
+	# The timeout, and alarms of the program's own: one that has come and is blocked, one that
+	# comes during MPI_Init or soon after it, and one that comes much later
+	for ms in 0 100 1000000; do
 		expect alarm-$ms 7 "$launch ../program middle -a $ms -i x file" "$result"
 	done
 	timeout="$error timeout of 5 s: rank"
