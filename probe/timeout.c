@@ -145,16 +145,21 @@ void arm_timeout(int64_t start, int seconds)
 	/* SA_NODEFER: a second alarm may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	int64_t left = start - now() + (int64_t)seconds * 1000000; /* us */
+	struct itimerval none = {.it_value = {0, 0}};
 	sigset_t alarm;
 
 	job_start = start;
 	limit = seconds;
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
-	sigaction(SIGALRM, &action, &old_action);
-	sigprocmask(SIG_UNBLOCK, &alarm, &old_mask); /* the inherited mask may block it */
+	sigprocmask(SIG_BLOCK, &alarm, &old_mask);
 	armed = read_clock(CLOCK_MONOTONIC);
-	set_timer((struct itimerval){.it_interval = {0, 0}}, MAX(left, 1), &old_timer);
+	set_timer(none, 0, &old_timer);
+	if (sigtimedwait(&alarm, NULL, &(struct timespec){0, 0}) == SIGALRM)
+		old_timer.it_value.tv_usec = 1; /* the program's own, which was pending */
+	sigaction(SIGALRM, &action, &old_action);
+	sigprocmask(SIG_UNBLOCK, &alarm, NULL); /* the inherited mask may block it */
+	set_timer(none, MAX(left, 1), NULL);
 }
 
 /* Undoes what arm_timeout() has done, if it was called. An alarm of the program's own comes when it

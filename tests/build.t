@@ -33,15 +33,25 @@ newer() {
 built() {	# NAME MAKE-ARGUMENT...
 	how=$1
 	shift
-	rm -f ziaprobe
-	run make -s ziaprobe "$@"
+	rm -f ziaprobe libziaprobe.so
+	run make -s ziaprobe libziaprobe.so "$@"
 	is "$how: builds silently" "$out$err/$status" /0
 	stripped "$how" ziaprobe
+	preloads "$how" libziaprobe.so
 }
 stripped() {	# NAME PROGRAM
 	"${cross-}strip" "$2"
 	is "$1: exports only the fences" "$(exported "$2")" "$fences"
 	ok "$1: 100 MiB after strip" [ "$(wc -c <"$2")" -ge $pad ]
+}
+# The library defines what it must intercept, and calls no MPI function that a profiler may count.
+preloads() {	# NAME LIBRARY
+	starts='MPI_Init MPI_Init_thread PMPI_Init PMPI_Init_thread'
+	is "$1: the library exports only the fences and what starts MPI" \
+		"$("${cross-}nm" -D --defined-only "$2" | sed 's/.* //' | grep -v ^_ | sort)" \
+		"$(echo "$starts $fences" | tr ' ' '\n' | sort)"
+	is "$1: the library calls only PMPI functions" \
+		"$("${cross-}nm" -D --undefined-only "$2" | sed -n 's/.* MPI_/MPI_/p')" ''
 }
 built '-O0' CFLAGS=-O0
 built 'gcc, -O3, LTO, -s, --gc-sections' \
@@ -74,7 +84,7 @@ if has ${cross}gcc && has mpicc.openmpi; then
 fi
 cross=
 
-rm -f ziaprobe
+rm -f ziaprobe libziaprobe.so
 echo 'echo small >ziaprobe' >fake
 run make ziaprobe MPICC='sh fake'
 rm fake
@@ -97,18 +107,19 @@ rm -f ziatest
 touch .pad	# as a make that was killed leaves it
 run make
 is 'make: status 0, no warnings' "$err/$status" /0
-like 'make: prints the two commands' "$out" 'cc .*\|mpicc .*'
+like 'make: prints the three commands' "$out" 'cc .*\|mpicc .*\|mpicc .*'
 ok 'make: no pad is left' test ! -e .pad
 cp ziaprobe default
 stripped 'the default' default
+preloads 'the default' libziaprobe.so
 is 'the pad is in a read-only segment' \
 	"$(readelf -lW default |
 		awk '$1 == "LOAD" && length($5) > 8 && $5 > "0x06400000" { print $7 $8 }')" R0x1000
 ok 'the pad does not compress' \
 	[ "$(tail -c 60000000 default | head -c 10000000 | gzip -1 | wc -c)" -ge 10000000 ]
 rm default
-for program in ziatest ziaprobe; do
-	like "$program calls nothing that glibc 2.17 lacks" "$(newer $program)" 'of [1-9][0-9]*'
+for program in ziatest ziaprobe libziaprobe.so; do
+	like "$program calls nothing that glibc 2.17 lacks" "$(newer ./$program)" 'of [1-9][0-9]*'
 done
 run make
 like 'nothing is built twice' "$out" 'make: Nothing to be done .*'
@@ -116,10 +127,15 @@ cp ziatest before
 touch ziatest.c
 run make install DESTDIR="$tmp/stage" PREFIX=/opt/zia
 ok 'make install' cmp ziaprobe stage/opt/zia/bin/ziaprobe
+ok 'make install: the library' cmp libziaprobe.so stage/opt/zia/lib/libziaprobe.so
 ok 'make install builds nothing' cmp before stage/opt/zia/bin/ziatest
 ok 'make install builds nothing in this directory' [ ziatest -ot ziatest.c ]
 run stage/opt/zia/bin/ziatest -V
 is "the installed ziatest runs" "$status" 0
+mv libziaprobe.so library
+run make install DESTDIR="$tmp/stage"
+is 'make install without a library' "$status" 0
+mv library libziaprobe.so
 rm -r stage out err before
 make -s clean
 is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
@@ -138,13 +154,14 @@ done
 printf '#!/bin/sh\nprintf "1..1\\nok 1\\n# MPICC: %%s\\n" "$MPICC"\n' >mpicc.t
 chmod +x one/wrapper two/wrapper mpicc.t
 
+all='ziatest ziaprobe libziaprobe.so' of_mpi='ziaprobe libziaprobe.so'
 # builds NAME PROGRAMS COMMAND...: COMMAND succeeds, and builds PROGRAMS
 builds() {
 	title=$1
 	programs=$2
 	shift 2
 	run "$@"
-	built=$(echo "$out" | sed -n 's/.* -o \([a-z]*\) .*/\1/p' | paste -s -d ' ' -)
+	built=$(echo "$out" | sed -n 's/.* -o \([a-z.]*\) .*/\1/p' | paste -s -d ' ' -)
 	is "$title" "$built/$status" "$programs/0" || diag "$out" "$err"
 }
 # make_special MACRO: with blanks, and with what is special in make, the shell or grep
@@ -155,57 +172,67 @@ make_special() {
 }
 # left: prints which of the files that make writes exist
 left() {
-	find .pad build.txt changes.diff ziaprobe ziatest 2>/dev/null | paste -s -d ' ' -
+	find .pad build.txt changes.diff libziaprobe.so ziaprobe ziatest 2>/dev/null |
+		paste -s -d ' ' -
 }
 
-builds 'make, make check, make: builds once' 'ziatest ziaprobe' env MPICC='env X=1 mpicc' \
+builds 'make, make check, make: builds once' "$all" env MPICC='env X=1 mpicc' \
 	sh -c 'make && make check TESTS=./mpicc.t && make'
 like 'the tests get MPICC from the environment' "$(echo "$out" | grep '^# MPICC')" \
 	'# MPICC: env X=1 mpicc'
-builds 'nothing is remembered' ziaprobe make
-builds 'make check builds what MPICC says' ziaprobe \
+builds 'nothing is remembered' "$of_mpi" make
+builds 'make check builds what MPICC says' "$of_mpi" \
 	make check TESTS=./mpicc.t MPICC='env X=2 mpicc'
 like 'the tests get MPICC from the command line' "$(echo "$out" | grep '^# MPICC')" \
 	'# MPICC: env X=2 mpicc'
 make -s
-builds 'other flags' 'ziatest ziaprobe' make CFLAGS=-O1
+builds 'other flags' "$all" make CFLAGS=-O1
 builds 'the same flags from the environment' '' env CFLAGS=-O1 make
-builds 'special characters' 'ziatest ziaprobe' make_special X
+builds 'special characters' "$all" make_special X
 is 'build.txt has the commands that make printed' \
-	"$(sed -n 's/^command: \(.*\) \[.*/\1/p' build.txt)" "$(echo "$out" | grep -e '-o zia')"
+	"$(sed -n 's/^command: \(.*\) \[.*/\1/p' build.txt)" \
+	"$(echo "$out" | grep -e '-o [a-z]*zia')"
 builds 'the same special characters' '' make_special X
-builds 'other special characters' 'ziatest ziaprobe' make_special Y
+builds 'other special characters' "$all" make_special Y
 make -s
 builds 'another pad' ziaprobe make PAD=2
 builds 'another CC' ziatest make PAD=2 CC=one/wrapper
 make -s CC=one/wrapper
-builds 'another MPICC' ziaprobe make CC=one/wrapper MPICC=one/wrapper
+builds 'another MPICC' "$of_mpi" make CC=one/wrapper MPICC=one/wrapper
 ln -s ../one/wrapper two/link
 make -s CC=one/wrapper MPICC=two/link
 ln -sf wrapper two/link
-builds 'the link leads to another compiler' ziaprobe make CC=one/wrapper MPICC=two/link
-builds 'a compiler that is found in PATH' 'ziatest ziaprobe' \
+builds 'the link leads to another compiler' "$of_mpi" make CC=one/wrapper MPICC=two/link
+builds 'a compiler that is found in PATH' "$all" \
 	env PATH="$PWD/one:$PATH" make CC=wrapper MPICC=wrapper
-builds 'a compiler of the same name elsewhere in PATH' 'ziatest ziaprobe' \
+builds 'a compiler of the same name elsewhere in PATH' "$all" \
 	env PATH="$PWD/two:$PATH" make CC=wrapper MPICC=wrapper
 make -s
 touch probe/run.h
-builds 'a changed header' ziaprobe make
+builds 'a changed header' "$of_mpi" make
 touch probe/new.c
-builds 'a new source' ziaprobe make
+builds 'a new source' "$of_mpi" make
+builds 'a lost library' libziaprobe.so sh -c 'rm libziaprobe.so && make'
+sed -i 's/-DPRELOAD/& -DX/' Makefile
+builds 'another command for the library' libziaprobe.so make
+run make -n -B LDFLAGS=-static
+is 'a static build has no library' "$(echo "$out" | grep -c libziaprobe)" 0
 builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0
-builds 'after a program by itself' 'ziatest ziaprobe' make
-builds 'make -j 2 clean all' 'ziatest ziaprobe' make -j 2 clean all
+builds 'after a program by itself' "$all" make
+builds 'make -j 2 clean all' "$all" make -j 2 clean all
 is 'make -j 2 clean all: leaves a complete build' "$(left)" \
-	'build.txt changes.diff ziaprobe ziatest'
+	'build.txt changes.diff libziaprobe.so ziaprobe ziatest'
 
 is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
 if has git; then
+	cp "$top/.gitignore" .
 	git init -q
 	git add Makefile zia*.c probe/run.h
 	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
 	echo >>ziatest.c
 	make -s
+	is 'git ignores what make builds' \
+		"$(git check-ignore build.txt changes.diff libziaprobe.so ziaprobe ziatest | wc -l)" 5
 	is 'changes.diff: changed and untracked sources' \
 		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
 		'ziatest.c probe/new.c'
@@ -214,20 +241,27 @@ fi
 # What an earlier build has left must not look like the result of one that fails.
 printf '#!/bin/sh\ntouch ziaprobe\nkill $PPID\nexec sleep 60\n' >one/killer
 printf '#!/bin/sh\nexit 1\n' >one/sha256sum
-chmod +x one/killer one/sha256sum
+printf '#!/bin/sh\ncase $* in *PRELOAD*) touch libziaprobe.so; exit 1 ;; esac\nexec mpicc "$@"\n' \
+	>one/no-library
+chmod +x one/*
 for compiler in no-such-compiler false one/killer; do
 	make -s
 	run make MPICC=$compiler
 	ok "$compiler: make fails" [ "$status" -ne 0 ]
-	is "$compiler: leaves nothing that looks finished" "$(left)" 'changes.diff ziatest'
-	builds "after $compiler" 'ziatest ziaprobe' make
+	is "$compiler: leaves nothing that looks finished" "$(left)" \
+		'changes.diff libziaprobe.so ziatest'
+	builds "after $compiler" "$all" make
 done
+run make MPICC=one/no-library
+ok 'no library: make fails' [ "$status" -ne 0 ]
+is 'no library: leaves nothing that looks finished' "$(left)" 'changes.diff ziaprobe ziatest'
+make -s
 run make CC=no-such-compiler
 ok 'no CC: make fails' [ "$status" -ne 0 ]
-is 'no CC: leaves nothing that looks finished' "$(left)" 'changes.diff ziaprobe'
+is 'no CC: leaves nothing that looks finished' "$(left)" 'changes.diff libziaprobe.so ziaprobe'
 run env PATH="$PWD/one:$PATH" make
 ok 'no build.txt: make fails' [ "$status" -ne 0 ]
-is 'no build.txt: none is left' "$(left)" 'changes.diff ziaprobe ziatest'
+is 'no build.txt: none is left' "$(left)" 'changes.diff libziaprobe.so ziaprobe ziatest'
 cd ..
 rm -r small
 unset PAD
@@ -236,7 +270,8 @@ for cc in gcc clang; do
 	has $cc || continue
 	for mpi in openmpi mpich; do
 		has_mpi $mpi || continue
-		ok "no warning: $cc, $mpi" make -s ziatest ziaprobe STRICT=1 PAD=1 CC=$cc \
+		# shellcheck disable=SC2086 # three words
+		ok "no warning: $cc, $mpi" make -s $all STRICT=1 PAD=1 CC=$cc \
 			MPICC="env OMPI_CC=$cc MPICH_CC=$cc mpicc.$mpi"
 		make -s clean
 	done

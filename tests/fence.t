@@ -425,7 +425,11 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 			"$top/probe/fence.c" -L. -llibrary -learly -Wl,-rpath,"$tmp" -ldl \
 			-lpthread &&
 		${MPICC:-mpicc} $sanitize -I"$top/probe" -DBARE -o bare wire.c -L. -llibrary \
-			-learly -Wl,-rpath,"$tmp" -lpthread
+			-learly -Wl,-rpath,"$tmp" -lpthread &&
+		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -shared -fPIC -o libmain.so \
+			main.c "$top/probe/fence.c" -ldl -lpthread &&
+		cc $sanitize -rdynamic -o preloaded -Wl,--no-as-needed -x c /dev/null -L. -lmain \
+			-Wl,-rpath,"$tmp"
 	} || exit 1
 	name=${sanitize:-plain}
 	is "$name, a library that is linked with the program" "$(./linked)" '1 2: 1:1-2 2:3-4 997'
@@ -437,6 +441,10 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	is "$name, a library that a private plugin tail-calls" "$(./private plugin ./tail.so)" \
 		'1 2: 1:1-2 2:3-4 997'
 	is "$name, no library" "$(./private nothing)" '-1 -1: 1:1-2 2:3-4 997'
+	# In libziaprobe.so, these functions must not find themselves.
+	is "$name, preloaded, a library that a private plugin tail-calls" \
+		"$(./preloaded plugin ./tail.so)" '1 2: 1:1-2 2:3-4 997'
+	is "$name, preloaded, no library" "$(./preloaded nothing)" '-1 -1: 1:1-2 2:3-4 997'
 	is "$name, only the first eight fences count" "$(./linked many)" \
 		' 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 2:13-14 2:15-16 985'
 	is "$name, PMIx" "$(./pmix)" "$(cat expected)"

@@ -12,8 +12,10 @@ cc $sanitize -Wl,--wrap=fopen -DPROGRAM='"../../ziatest.c"' \
 # shellcheck disable=SC2086 # options
 ${MPICC:-mpicc} $sanitize -Wl,--wrap=fopen -DPAD=4096 -DPROGRAM='"../../ziaprobe.c"' \
 	-o "$tmp/ziaprobe" tests/helpers/fuzz.c probe/*.c || exit 1
+touch "$tmp/libziaprobe.so"
+cd "$tmp" || exit 1
 for program in ziatest ziaprobe; do
-	run "$tmp/$program" "$count_each" "$seed"
+	run "./$program" "$count_each" "$seed"
 	is "$program: status 0 after $count_each argument vectors" "$status" 0 || diag "$out"
 done
 finish

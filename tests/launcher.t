@@ -403,6 +403,58 @@ run ziatest 1 'fake `date +%s%6N`'
 echo "$out" | awk -F '[][]+' '{ exit !($2 >= $5 * 1000000 + $6) }'
 is 'a substitution comes after the stamp' $? 0
 
+# A program: env preloads the library into it, and passes the arguments of ziaprobe.
+library=$tmp/here/libziaprobe.so
+touch "$library"
+cc -shared -o "$tmp/empty.so" -x c /dev/null || exit 1
+
+# started TITLE LAUNCHER BEFORE LIBRARY [ENV-ARGUMENT...]: passes if a program that is given with
+# LAUNCHER is started with the arguments BEFORE, each in [], and with LIBRARY, and if that is what
+# the printed line does, too
+started() {
+	title=$1 launcher=$2 before=$3 preloaded=$4
+	shift 4
+	run env -u LD_PRELOAD "$@" "$bin/ziatest" -v --csv runs.csv -t 5 4 "$launcher" \
+		./solver -h '' "it's" '{}  |'
+	like "a program, $title" "$out" "$before\[/usr/bin/env\]\[LD_PRELOAD=$preloaded\]\
+\[ZIAPROBE=$stamp 4 --verbose --csv runs.csv --timeout 5\]\
+\[./solver\]\[-h\]\[\]\[it's\]\[\{\}  \|\]"
+	is "a program, $title: the printed line does the same" \
+		"$(env -u LD_PRELOAD sh -c "$err")" "$out"
+}
+started 'a plain launcher' 'fake -x -n ' '\[-x\]\[-n\]\[4\]' "$library"
+started '{}' 'fake {} a' '\[4\]\[a\]' "$library"
+started 'a shell launcher' 'fake $((1 + 1))' '\[2\]\[4\]' "$library"
+started 'an empty LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library" LD_PRELOAD=
+started 'another LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library:$tmp/empty.so" \
+	"LD_PRELOAD=$tmp/empty.so"
+run env -u SLURM_KILL_BAD_EXIT ziatest 4 'fake ${SLURM_KILL_BAD_EXIT-unset}' ./solver
+like 'a program: SLURM_KILL_BAD_EXIT is not set' "$out" '\[unset\]\[4\].*'
+
+mkdir "$tmp/links" "$tmp/lib" "$tmp/a b" "$tmp/a:b"
+ln -s "$tmp/here/ziaprobe" "$tmp/links"
+cd "$tmp/links" || exit 1
+started 'ziaprobe is a symbolic link' 'fake -n' '\[-n\]\[4\]' "$library"
+mv "$library" "$tmp/lib"
+started 'the library is in ../lib' 'fake -n' '\[-n\]\[4\]' \
+	"$tmp/here/../lib/libziaprobe.so"
+rm "$tmp/lib/libziaprobe.so"
+# not_started NAME ERROR: passes if ziatest fails with ERROR, and starts nothing
+not_started() {
+	run ziatest 4 'fake -n' ./solver
+	like "a program, $1" "$out/$err/$status" "/ziatest: error: $2/1"
+}
+not_started 'no library' "cannot find libziaprobe.so next to ziaprobe or in ../lib; build it \
+with 'make'"
+for path in "$tmp/a b" "$tmp/a:b"; do
+	cp "$bin/probe" "$path/ziaprobe"
+	touch "$path/libziaprobe.so"
+	cd "$path" || exit 1
+	not_started "the library is in ${path##*/}" "'$path/libziaprobe.so' cannot be preloaded: \
+the path contains a blank or a colon"
+done
+cd "$tmp/here" || exit 1
+
 # The probe is ./ziaprobe or the one next to ziatest.
 mv ziaprobe "$bin/ziaprobe"
 run ziatest 3 fake
@@ -454,8 +506,19 @@ wrong 'no arguments' "$missing"
 wrong 'N as a file' "$missing; a word after --csv, --ranks or -t is that option's value" --csv 4
 wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'; put N before the launcher" \
 	--csv 4 'mpirun -n'
-wrong 'an unquoted launcher' "unexpected argument '--ntasks' after the launcher, 'srun'; put \
-options before N and quote the launcher" 4 srun --ntasks 4
+wrong 'an unquoted launcher' "'--ntasks', the argument after the launcher, is not a program; put \
+the launcher and its options between quotes: 'srun \.\.\.'" 4 srun --ntasks 4
+wrong 'an empty program' "'', the argument after the launcher, is not a program; .*" 4 'fake -n' ''
+for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
+	wrong "launcher '$launcher', with a program" "N would become an argument of the launcher, \
+'$launcher'; end it in the option for the number of processes per node, or put \{\} where N \
+belongs" 4 "$launcher" ./solver
+done
+for option in --csv --ranks; do
+	wrong "a blank in the name for $option, with a program" \
+		"blank in a file name, 'a b'; with a program, use another" \
+		$option 'a b' 4 'fake -n' ./solver
+done
 for launcher in '' ' ' '#' '# srun -n 4' '	 #x'; do
 	wrong "launcher '$launcher'" "no launcher in '$launcher', the argument after N; give a \
 command such as mpirun -npernode" 4 "$launcher"

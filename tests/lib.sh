@@ -281,17 +281,17 @@ sanitize='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
 # MPI libraries leak: leaks are reported but do not change the status.
 export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LSAN_OPTIONS=exitcode=0
 
-# quick_build MPI: copies ziatest, and a ziaprobe with only 4 KiB of padding, to $dir, which is
-# $tmp/MPI. With MPICH, both are built with the address and undefined-behaviour sanitizers. 'make
-# check' names a directory BUILDS, in which all tests share one build. Also sets the MPI type for
-# srun.
+# quick_build MPI: copies ziatest, libziaprobe.so, and a ziaprobe with only 4 KiB of padding, to
+# $dir, which is $tmp/MPI. With MPICH, they are built with the undefined-behaviour sanitizer; the
+# programs also with the address sanitizer, which a preloaded library cannot have. 'make check'
+# names a directory BUILDS, in which all tests share one build. Also sets the MPI type for srun.
 quick_build() {
 	dir=$tmp/$1
 	SLURM_MPI_TYPE=$(pmi "$1")
 	export dir SLURM_MPI_TYPE
-	options=
+	options='' library_options=''
 	if [ "$1" != openmpi ]; then
-		options=$sanitize
+		options=$sanitize library_options='-g -fsanitize=undefined'
 	fi
 	built=${BUILDS:-$tmp/builds}/$1
 	mkdir -p "$dir" "$built"
@@ -300,12 +300,15 @@ quick_build() {
 		flock 9
 		if ! [ -e "$built/ziaprobe" ]; then
 			cc $options -o "$built/ziatest" ziatest.c &&
+				"mpicc.$1" $library_options -DPRELOAD -DSEE_FENCES -fPIC -shared \
+					-fvisibility=hidden -o "$built/libziaprobe.so" \
+					ziaprobe.c probe/*.c -ldl &&
 				"mpicc.$1" $options -DPAD=4096 -DSEE_FENCES -rdynamic \
 					-fvisibility=hidden -o "$built/ziaprobe" \
 					ziaprobe.c probe/*.c -ldl
 		fi
 	} 9>"$built/lock"
-	cp "$built/ziatest" "$built/ziaprobe" "$dir"
+	cp "$built/ziatest" "$built/ziaprobe" "$built/libziaprobe.so" "$dir"
 }
 
 # shim_build MPI: like quick_build, and builds helpers/shim.c as $dir/shim.so. ziaprobe is in

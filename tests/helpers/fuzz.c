@@ -85,7 +85,7 @@ int execl(const char *path, const char *name, ...)
 	read_output();
 	assert(strlen(output) == strlen(command) + 1);
 	assert(!strncmp(output, command, strlen(command)));
-	assert(strstr(command, "ziaprobe "));
+	assert(strstr(command, "ziaprobe"));
 	exit(77);
 }
 
@@ -289,11 +289,11 @@ static const char *const words[] = {
 };
 
 #ifdef MPI_VERSION
-static const char *const proper[] = {"--timeout",  "99999999", "-v", "--ranks=/dev/null",
-				     "1795223422", "7",        "1"};
+static const char *const proper[] = {"--timeout", "99999999",          "1795223422", "-v",
+				     "7",         "--ranks=/dev/null", "1"};
 #else
 static const char *const proper[] = {
-	"-t", "60", "-v", "--csv", "runs.csv", "4", "srun --ntasks 4 --ntasks-per-node "};
+	"-t", "60", "-v", "--csv", "runs.csv", "4", "srun --ntasks 4 --ntasks-per-node ", "fake"};
 #endif
 
 /* Returns a random word: one of the above, two of them joined, random bytes, or a very long one. */

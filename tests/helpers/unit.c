@@ -33,7 +33,8 @@ static void is_time(int64_t us, const char *expected)
  * N and TIMEOUT in s, or are rejected if N is -1. */
 static void is_parsed(const char *words, int64_t start, int n, int timeout)
 {
-	char copy[200], *argv[10] = {"ziaprobe"};
+	static char copy[200];
+	char *argv[10] = {"ziaprobe"};
 	int argc = 1;
 
 	for (char *word = strcpy(copy, words), *end; (end = strchr(word, ' ')); word = end + 1) {
@@ -549,6 +550,12 @@ static void test_arguments(void)
 	is_parsed("1 0 1 -t 2147483648 ", 0, -1, 0);
 	is_parsed("1 0 1 -t ", 0, -1, 0);
 	is_parsed("1 0 1 -x ", 0, -1, 0);
+	is_parsed("1 0 1 -t30 ", 0, -1, 0);
+	is_parsed("1 0 1 --csvs a ", 0, -1, 0);
+	is_parsed("1 -v 2 --csv --ranks 3 --ranks=b ", 1 * s + 2, 3, 0);
+	ok(options.verbose && strcmp(options.csv, "--ranks") == 0 &&
+		   strcmp(options.ranks, "b") == 0,
+	   "options among the numbers");
 }
 
 static void test_launchers(void)

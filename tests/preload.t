@@ -1,0 +1,377 @@
+#!/bin/sh
+# libziaprobe.so: the start of the user's own program is measured, and the program does not notice
+. "$(dirname "$0")/lib.sh"
+needs_cluster
+nodes=3
+error='ziaprobe: error:'
+
+# A user's program. Its first argument says when it starts MPI: 'first', before it parses its
+# arguments; 'thread', the same, by MPI_Init_thread; 'middle', at the option -i. It checks what the
+# library must not change, and prints a line for each promise that is broken. Rank 0 returns 7.
+#
+#	-a MS		sets an alarm, in MS ms; at once and from 100 s on, it is blocked
+#	-s WHERE	sleeps for 3 s, if WHERE is this rank or node
+#	-c WHERE	computes for 3 s
+#	-w		ranks other than 0 end 2 s after rank 0, and leave a file
+cat >"$tmp/program.c" <<'END'
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(promise) ((promise) ? 0 : fprintf(stderr, "ziaprobe: broken: %s\n", #promise))
+
+#ifdef OWN /* as a profiler that is linked statically */
+int MPI_Init(int *argc, char ***argv)
+{
+	return PMPI_Init(argc, argv);
+}
+#endif
+
+static int blocks_alarm(void)
+{
+	sigset_t set;
+
+	sigprocmask(SIG_BLOCK, NULL, &set);
+	return sigismember(&set, SIGALRM);
+}
+
+static double left(void)
+{
+	struct itimerval timer;
+
+	getitimer(ITIMER_REAL, &timer);
+	return (double)timer.it_value.tv_sec + (double)timer.it_value.tv_usec / 1e6;
+}
+
+static double seconds(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int rank, size;
+
+static void start_mpi(int with_threads)
+{
+	const char *left_over = getenv("LEFT"), *preload, *argument = optarg;
+	int result, provided = -1, level, index = optind, blocked = blocks_alarm();
+	struct sigaction before, after;
+	double left_before = left(), begun = seconds(CLOCK_MONOTONIC);
+
+	sigaction(SIGALRM, NULL, &before);
+	if (with_threads)
+		result = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+	else
+		result = MPI_Init(NULL, NULL);
+	if (result != MPI_SUCCESS)
+		exit(result == MPI_ERR_OTHER ? 9 : 1);
+	MPI_Query_thread(&level);
+	CHECK(!with_threads || provided == level);
+	sigaction(SIGALRM, NULL, &after);
+	CHECK(before.sa_handler == after.sa_handler);
+	CHECK((before.sa_flags & SA_RESTART) == (after.sa_flags & SA_RESTART));
+	CHECK(blocks_alarm() == blocked);
+	left_before -= seconds(CLOCK_MONOTONIC) - begun;
+	CHECK(left() <= (left_before > 0 ? left_before + 0.01 : 0.01));
+	CHECK(left_before < 100 || left() > 100);
+	CHECK(optarg == argument && optind == index);
+	CHECK(!getenv("ZIAPROBE"));
+	preload = getenv("LD_PRELOAD");
+	CHECK(!left_over || (*left_over ? preload && !strcmp(preload, left_over) : !preload));
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+/* Sends this rank to all ranks, straight away, and receives whatever comes. */
+static void exchange(void)
+{
+	MPI_Request *requests = malloc((size_t)size * sizeof *requests);
+	int from = 0, sum = 0, more;
+	MPI_Status status;
+
+	for (int to = 0; to < size; to++)
+		MPI_Isend(&rank, 1, MPI_INT, to, 0, MPI_COMM_WORLD, &requests[to]);
+	for (int i = 0; i < size; i++) {
+		MPI_Recv(&from, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+		CHECK(from == status.MPI_SOURCE);
+		sum += from;
+	}
+	CHECK(sum == size * (size - 1) / 2);
+	for (int to = 0; to < size; to++)
+		MPI_Wait(&requests[to], MPI_STATUS_IGNORE);
+	MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &more, &status);
+	CHECK(!more);
+}
+
+static int is_here(const char *where)
+{
+	char host[64];
+
+	gethostname(host, sizeof host);
+	return !strcmp(where, host) || !strcmp(where, getenv("SLURM_PROCID"));
+}
+
+static volatile sig_atomic_t alarms;
+
+static void count(int signal)
+{
+	(void)signal;
+	alarms++;
+}
+
+static void mask_alarm(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(how, &set, NULL);
+}
+
+static void set_alarm(int ms)
+{
+	struct itimerval timer = {.it_value = {ms / 1000, ms % 1000 * 1000}};
+
+	if (ms == 0 || ms >= 100000)
+		mask_alarm(SIG_BLOCK);
+	sigaction(SIGALRM, &(struct sigaction){.sa_handler = count, .sa_flags = SA_RESTART}, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	if (ms == 0)
+		raise(SIGALRM);
+}
+
+/* Ends the other ranks 2 s after rank 0 has ended. */
+static void outlive(int zero)
+{
+	if (rank == 0)
+		return;
+	while (kill(zero, 0) == 0)
+		usleep(10000);
+	sleep(2);
+	fclose(fopen((char[]){(char)('0' + rank), '\0'}, "w"));
+}
+
+int main(int argc, char **argv)
+{
+	int option, ms = -1, works = 0, zero = getpid();
+	double begun = seconds(CLOCK_MONOTONIC);
+
+	if (strcmp(argv[1], "middle"))
+		start_mpi(!strcmp(argv[1], "thread"));
+	while ((option = getopt(argc, argv, "a:s:c:i:w")) != -1) {
+		if (option == 'a')
+			set_alarm(ms = atoi(optarg));
+		if (option == 's' && is_here(optarg))
+			sleep(3);
+		if (option == 'c' && is_here(optarg)) {
+			setpriority(PRIO_PROCESS, 0, -20);
+			while (seconds(CLOCK_PROCESS_CPUTIME_ID) < 3)
+				;
+		}
+		if (option == 'i')
+			start_mpi(0);
+		if (option == 'w')
+			works = 1;
+		CHECK(option != '?');
+	}
+	CHECK(argc - optind == 2 && !strcmp(argv[argc - 1], "file"));
+	exchange();
+	mask_alarm(SIG_UNBLOCK);
+	while (ms >= 0 && ms < 100000 && !alarms && seconds(CLOCK_MONOTONIC) < begun + 30)
+		usleep(1000);
+	CHECK(alarms == (ms >= 0 && ms < 100000));
+	MPI_Bcast(&zero, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Finalize();
+	if (works)
+		outlive(zero);
+	return rank == 0 ? 7 : 0;
+}
+END
+
+# A profiler, which counts what the program calls. $FAULT makes its MPI_Init 'fail', or 'hang' on
+# rank 0.
+cat >"$tmp/profiler.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int inits;
+int MPI_Init(int *argc, char ***argv)
+{
+	const char *fault = getenv("FAULT");
+
+	if (fault && !strcmp(fault, "fail"))
+		return MPI_ERR_OTHER;
+	while (fault && !strcmp(fault, "hang") && !strcmp(getenv("SLURM_PROCID"), "0"))
+		sleep(1);
+	inits++;
+	return PMPI_Init(argc, argv);
+}
+int MPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+	static int called;
+
+	if (called++)
+		fprintf(stderr, "ziaprobe: broken: the program calls MPI_Comm_rank once\n");
+	return PMPI_Comm_rank(comm, rank);
+}
+int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
+{
+	fprintf(stderr, "ziaprobe: broken: the program does not call MPI_Send\n");
+	return PMPI_Send(b, n, t, to, tag, c);
+}
+int MPI_Finalize(void)
+{
+	if (inits != 1)
+		fprintf(stderr, "ziaprobe: broken: %d calls of MPI_Init\n", inits);
+	return PMPI_Finalize();
+}
+END
+
+cat >"$tmp/fortran.f90" <<'END'
+program fortran
+  implicit none
+  include 'mpif.h'
+  integer :: error
+  call MPI_Init(error)
+  call MPI_Finalize(error)
+end program
+END
+
+for mpi in openmpi mpich; do
+	has_mpi $mpi || continue
+	quick_build $mpi
+	library=$dir/libziaprobe.so
+	"mpicc.$mpi" -o "$dir/program" "$tmp/program.c" || exit 1
+	"mpicc.$mpi" -DOWN -o "$dir/wrapped" "$tmp/program.c" || exit 1
+	"mpicc.$mpi" -shared -fPIC -o "$dir/profiler.so" "$tmp/profiler.c" || exit 1
+	cp "$dir/profiler.so" "$dir/other.so"
+	# Scripts that start a program
+	echo 'exec "$@"' >"$dir/exec.sh"
+	printf '"$@"\nexit\n' >"$dir/child.sh"
+	printf '%s\n' 'if [ "$(hostname)" = "$LATE" ]; then sleep 3; fi' '"$@"' exit >"$dir/late.sh"
+	printf '%s\n' 'export LD_PRELOAD="$BEFORE:$LD_PRELOAD"' 'exec "$@"' >"$dir/before.sh"
+	printf '"$@"\n"$@"\nexit\n' >"$dir/two.sh"
+
+	srun='srun -N 3 -n 6 --ntasks-per-node'
+	alone='srun -N 1 -n 2 --ntasks-per-node'
+	launch="../ziatest -t 90 2 '$srun'"
+	middle='middle -i x file'
+	reports='-v --csv csv --ranks ranks'
+
+	# Programs
+	expect c 7 "../ziatest $reports 2 '$srun' ../program first file" "$result"
+	expect one-node 7 "../ziatest $reports 2 '$alone' ../program first file" \
+		"$result" "$one_node"
+	expect thread 7 "../ziatest 2 '$srun' ../program thread file" "$result"
+	expect middle 7 "$launch ../program $middle" "$result"
+	expect own 7 "$launch ../wrapped first file" "$result"
+	expect none 0 "$launch sh -c true"
+	for script in exec child; do
+		expect $script 7 "$launch sh ../$script.sh ../program first file" "$result"
+	done
+	expect two 7 "../ziatest 1 'env N={}' sh ../two.sh ../program first file" \
+		"*$result\|$one_node"
+	if has "mpif90.$mpi"; then
+		"mpif90.$mpi" -o "$dir/fortran.exe" "$tmp/fortran.f90" || exit 1
+		expect fortran 0 "$launch ../fortran.exe" "$result"
+	fi
+	python=/usr/bin/python3	# Debian's has Debian's mpi4py
+	if [ $mpi = openmpi ] && $python -c 'import mpi4py' 2>/dev/null; then
+		expect python 7 "$launch $python -c 'from mpi4py import MPI; exit(7)'" "$result"
+	fi
+
+	# The environment: the library's entry is removed, wherever it is. What the cluster itself
+	# preloads stays, except on a single node, where nothing hangs without it.
+	preloaded='${LD_PRELOAD:+:$LD_PRELOAD}'
+	expect preload-only 7 "unset LD_PRELOAD
+		LEFT= ../ziatest 2 '$alone' ../program first file" "$result" "$one_node"
+	expect preload-first 7 "export LD_PRELOAD=$dir/other.so$preloaded
+		LEFT=\$LD_PRELOAD $launch ../program first file" "$result"
+	expect preload-last 7 "unset LD_PRELOAD
+		BEFORE=$dir/other.so LEFT=$dir/other.so ../ziatest 2 '$alone' \\
+			sh ../before.sh ../program first file" "$result" "$one_node"
+	expect preload-middle 7 "export LD_PRELOAD=$dir/profiler.so$preloaded BEFORE=$dir/other.so
+		LEFT=\$BEFORE:\$LD_PRELOAD $launch sh ../before.sh ../program first file" \
+		"$result"
+	expect fail 9 "FAULT=fail LD_PRELOAD=$dir/profiler.so $launch ../program first file"
+
+	# The timeout, and alarms of the program's own: one that has come and is blocked, one that
+	# comes during MPI_Init or soon after it, and one that comes much later
+	for ms in 0 100 1000000; do
+		expect alarm-$ms 7 "$launch ../program middle -a $ms -i x file" "$result"
+	done
+	timeout="$error timeout of 5 s: rank"
+	spent='has spent [0-9]+ ms in MPI_Init: .*'
+	direct="srun -N 2 -n 4 --ntasks-per-node 2 env LD_PRELOAD=$library$preloaded"
+	expect over 124 "$direct \"ZIAPROBE=\$(date -d '1 hour ago' +'%s %6N') 2 --timeout 5\" \\
+		../program first file" "$timeout [01] on n1 $spent" "$timeout [23] on n2 $spent"
+	expect hang 124 "FAULT=hang LD_PRELOAD=$dir/profiler.so \\
+		../ziatest -t 5 2 '$srun' ../program first file" \
+		"$timeout 0 on n1 $spent" "*$timeout [1-5] on n[123] has .* MPI_Init.*"
+
+	# Errors are printed once, and the program runs on.
+	expect arguments 7 "$direct 'ZIAPROBE=1 2' ../program first file" \
+		"$error expected exactly three arguments: .*" 'usage: .*'
+	expect wrong-n 7 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../program first file" \
+		"$error the number of processes, 6, is not a multiple of N = 4; .*"
+	expect cyclic 7 "../ziatest 2 'srun -N 2 -n 4 -m cyclic --ntasks-per-node' \\
+		../program first file" "$error wrong placement: .*"
+	expect export-none 7 "../ziatest 2 'srun -N 3 -n 6 --export=NONE --ntasks-per-node' \\
+		../program first file" "$result" \
+		'ziaprobe: warning: ziaprobe does not know whose clock gave the start .*'
+	case $mpi in
+	openmpi) other=mpich built='Open MPI' uses='MPICH Version: [0-9.]+' ;;
+	mpich) other=openmpi built=MPICH uses='Open MPI v[^;]*' ;;
+	esac
+	if has_mpi "$other"; then
+		"mpicc.$other" -o "$dir/stranger" "$tmp/program.c" || exit 1
+		expect foreign 7 "export SLURM_MPI_TYPE=$(pmi "$other")
+			../ziatest 2 '$alone' ../stranger first file" \
+			"$error libziaprobe.so was built with $built, but stranger uses $uses; \
+build it with that library \\(make MPICC=\\.\\.\\.\\)"
+	fi
+	# Ranks may work on after rank 0 has returned 7.
+	expect works 7 "unset SLURM_KILL_BAD_EXIT
+		$launch ../program first -w file" "$result"
+
+	# Delays before MPI_Init
+	draw_number 3
+	node=n$drawn
+	draw_number 6
+	rank=$((drawn - 1))
+	expect late 7 "LATE=$node ../ziatest -v 2 '$srun' sh ../late.sh ../program first file" \
+		"$result"
+	expect sleep 7 "../ziatest -v 2 '$srun' ../program middle -s $node -i x file" "$result"
+	expect spin 7 "../ziatest -v 2 '$srun' ../program middle -c $rank -i x file" "$result"
+	run_cases 2
+
+	for name in late sleep spin; do
+		case $name in
+		late|sleep) where="[0-5] on $node and 1 more rank there" kind='mostly blocked' ;;
+		spin) where="$rank on n$((rank / 2 + 1))" kind='mostly on the CPU' ;;
+		esac
+		like "$mpi, $name: the outlier" "$(grep ^outlier: "$dir/$name/out")" \
+			"outlier: exec of rank $where, [0-9.]+ ms above the median, $kind"
+	done
+	is "$mpi, works: the files of all ranks" "$(cd "$dir/works" && echo [0-9])" '1 2 3 4 5'
+	for name in c one-node; do
+		is "$mpi, $name: the figures agree" \
+			"$(awk -F , -f tests/helpers/figures.awk "$dir/$name/out" \
+				"$dir/$name/ranks" "$dir/$name/csv" 2>&1)" ''
+	done
+	is "$mpi, the program in --csv" "$(awk -F , 'NR == 2 { print $(NF - 2) }' "$dir/c/csv")" \
+		program
+done
+finish
