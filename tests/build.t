@@ -232,7 +232,8 @@ if has git; then
 	echo >>ziatest.c
 	make -s
 	is 'git ignores what make builds' \
-		"$(git check-ignore build.txt changes.diff libziaprobe.so ziaprobe ziatest | wc -l)" 5
+		"$(git check-ignore build.txt changes.diff libziaprobe.so ziaprobe ziatest |
+			wc -l)" 5
 	is 'changes.diff: changed and untracked sources' \
 		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
 		'ziatest.c probe/new.c'

@@ -206,9 +206,9 @@ synchronise the clocks and run again"
 	}
 	# unsure HOW: prints the warning that the error of the launch node's clock is HOW
 	unsure() {
-		printf '%s' "ziaprobe: warning: the clock of the launch node could not be compared " \
-			"with the nodes', and its error $1; the time may be wrong by as much; run " \
-			"ziatest on a node of the job, or synchronise that clock"
+		printf '%s' 'ziaprobe: warning: the clock of the launch node could not be ' \
+			"compared with the nodes', and its error $1; the time may be wrong by " \
+			'as much; run ziatest on a node of the job, or synchronise that clock'
 	}
 	warning=$(unsure 'is not known')
 	direct='ziaprobe: warning: ziaprobe does not know whose clock gave the start \(it was'

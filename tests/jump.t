@@ -51,17 +51,12 @@ draw_moment() {
 	moment=$1
 }
 
-# true_jump NAME RANK: succeeds if the jump in the error is that of RANK's clock between the closest
-# of its first three readings of the raw clock and that of its last three
+# true_jump NAME RANK: succeeds if the jump in the error is that of RANK's clock between one of its
+# first three readings of the raw clock and one of its last three
 true_jump() {
 	awk '
 	FILENAME ~ /readings/ {
-		part = FNR > 3
-		took = $3 - $1
-		if (FNR % 3 == 1 || took < closest) {
-			closest = took
-			ahead[part] = $1 + int(took / 2) + $4 - $2
-		}
+		ahead[FNR] = $1 + int(($3 - $1) / 2) + $4 - $2
 		count = FNR
 	}
 	/^ziaprobe: error: the clock of/ {
@@ -70,8 +65,13 @@ true_jump() {
 				reported = $i * ($(i - 2) == "back" ? -1000 : 1000)
 	}
 	END {
-		off = reported - (ahead[1] - ahead[0])
-		exit !(reported && count == 6 && off * off < 9)
+		for (i = 1; i <= 3; i++)
+			for (j = 4; j <= 6; j++) {
+				off = reported - (ahead[j] - ahead[i])
+				if (off * off < 9)
+					found = 1
+			}
+		exit !(reported && count == 6 && found)
 	}' "$dir/$1/readings.$2" "$dir/$1/out"
 }
 

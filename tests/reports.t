@@ -53,8 +53,8 @@ listing() {
 		"\\|fences: $fences$4\\|executable: ziaprobe, $bytes bytes\\|MPI: $version.*"
 }
 # The nodes share one clock, so tests/cluster sets ZIATEST_SYNC to 0.
-clock="\\|clock offset: $ms ms \\(\\+/- [0-9]+\\.[0-9]{3} ms\\), n[1-4] against n[1-4], the median; "
-clock="${clock}no corrected time: the launch node's clock is unknown "
+clock="\\|clock offset: $ms ms \\(\\+/- [0-9]+\\.[0-9]{3} ms\\), n[1-4] against n[1-4], "
+clock="${clock}the median; no corrected time: the launch node's clock is unknown "
 clock="$clock\\(launch node's clock: synchronised to within 0 us\\)"
 
 for mpi in openmpi mpich; do
@@ -166,7 +166,8 @@ for mpi in openmpi mpich; do
 	done
 
 	expect schedstat-timeout 124 "SCHEDSTAT=hidden ../hide ../ziaprobe 1 2 1 -t 9" \
-		"$error timeout of 9 s: a rank on login has spent [0-9]+ ms in MPI_Init: cpu [0-9]+ ms"
+		"$error timeout of 9 s: a rank on login has spent [0-9]+ ms in MPI_Init: \
+cpu [0-9]+ ms"
 
 	if [ "$(stat -f -c %T "$dir")" = tmpfs ]; then
 		cold_places=

@@ -188,8 +188,8 @@ for awk in mawk gawk; do
 		run "$trace" 2 ./solver
 	like "$awk: a program with libziaprobe.so" "$(printf '%s\n' "$err" | grep '^trace of')" \
 		"$begins, from main to the end of MPI_Init: $took"
-	is "$awk: its calls" "$(printf '%s\n' "$err" | rows | sed 's/^[ 0-9.]*//; s/[0-9]*.sched//' |
-		sort | paste -s -d '|')" "clock_nanosleep by libmpi.so(enter_mpi)|\
+	is "$awk: its calls" "$(printf '%s\n' "$err" | rows |
+		sed 's/^[ 0-9.]*//; s/[0-9]*.sched//' | sort | paste -s -d '|')" "clock_nanosleep by libmpi.so(enter_mpi)|\
 pread64 /proc/stat by libmpi.so(enter_mpi)|pread64 /proc/stat by solver(main)|\
 write $tmp/out by libmpi.so(enter_mpi)"
 done
@@ -358,7 +358,8 @@ END
 		openmpi,*) call='(e?poll|futex).*' ;;
 		esac
 		ok "$mpi, $launcher: what it waited for" \
-			has_row "$(rows <"$output" | head -n 1)" "$call" 1 3000 || diag "$(cat "$output")"
+			has_row "$(rows <"$output" | head -n 1)" "$call" 1 3000 ||
+			diag "$(cat "$output")"
 	done
 	is "$mpi, caller-later: does not count" "$(grep -c 'fault' "$dir/caller-later/out")" 0
 	# The look-ups are one row of the table of their part, and of no other.
