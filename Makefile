@@ -23,7 +23,7 @@ static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) 
 FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 sources = ziaprobe.c $(sort $(wildcard probe/*.c))
-library = $(if $(static),,libziaprobe.so)
+library = $(if $(FENCE),libziaprobe.so)
 programs = ziatest ziaprobe $(library)
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
@@ -57,7 +57,8 @@ libziaprobe.so: $(sources) probe/run.h $(call changed,libziaprobe.so)
 	@rm -f $@ build.txt
 	$(libziaprobe.so_command)
 
-# run_ziatest.sh archives how the programs were built, and how the sources differ from the commit.
+# build.txt records how the programs were built, and changes.diff how the sources differ from the
+# commit. run_ziatest.sh archives both.
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 recorded = $(filter-out %.md %/__pycache__,$(sort \

@@ -1,7 +1,7 @@
 /*
  * ziaprobe - the timed half of ziatest: start, initialise MPI, exchange a byte, report
  *
- *	LAUNCHER ziaprobe SEC USEC N [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]
+ *
  *
  * SEC and USEC are the start, as given by ziatest or by date +"%s %6N": seconds since 1970 (UTC),
  * and the microseconds within that second. N is the number of processes per node.
@@ -11,9 +11,9 @@
  * so on (the specification counts nodes from 1, so there the odd ones come first). In a pair, the
  * two processes with the same local rank exchange a byte:
  *
- *	originator                   responder
- *	send one byte        --->    receive it
- *	receive it, stamp    <---    answer with one byte
+ *
+ *
+ *
  *
  * If the number of blocks is odd, the last block also originates: it sends to block 0, which
  * answers after its own exchange. If there is only one block, each process exchanges the byte with
@@ -21,8 +21,8 @@
  *
  * The launch is on the clock, and so are begin(), MPI_Init, and measure() down to the comment "Off
  * the clock from here on". The header of each file in probe/ lists which of its functions run on
- * the clock. libziaprobe.so is built from the same sources, without main and the pad; probe/preload.c
- * puts begin() and measure() around the MPI_Init of another program.
+ * the clock. libziaprobe.so is built from the same sources, without main and the pad;
+ * probe/preload.c puts begin() and measure() around the MPI_Init of another program.
  *
  * Off the clock, rank 0 gathers what it needs to judge the measurement: whether each block has a
  * node of its own, whether the start precedes everything else, and whether any clock jumped. It
@@ -308,7 +308,8 @@ int measure(void)
 	/* ---- Off the clock from here on ---- */
 
 	note_state(FOR_OTHERS, 0, now());
-	/* A world of one process that is refused has exchanged with itself, which did no harm. */
+	/* A process that is refused because it is alone has exchanged the byte with itself. That
+	 * does no harm. */
 	if (refuse(&status))
 		return status;
 	run = (struct run){.start = options.start, .size = world.size, .n = options.n};

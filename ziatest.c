@@ -52,7 +52,8 @@ static const char help[] =
 	"  --ranks FILE           write one row for each rank to FILE, replacing\n"
 	"                         those that --ranks wrote there before\n"
 	"  -t, --timeout SECONDS  end all ranks SECONDS after the start, and print what\n"
-	"                         they were doing\n"
+	"                         they were doing; a program is ended only if its\n"
+	"                         MPI_Init has not returned\n"
 	"  -h, --help             print this help and exit\n"
 	"  -V, --version          print the version and exit\n"
 	"\n"
@@ -62,7 +63,8 @@ static const char help[] =
 	"  ziatest 4 \"mpirun --map-by ppr:{}:node\"\n"
 	"  ziatest -v 4 \"srun --ntasks 1024 --ntasks-per-node\" ./solver input.nml\n"
 	"\n"
-	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest.\n"
+	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest. A\n"
+	"program is measured by libziaprobe.so, next to that ziaprobe or in ../lib.\n"
 	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
 	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run.\n";
 
@@ -122,8 +124,8 @@ static char *find_probe(void)
 		"build it with 'make'");
 }
 
-/* Returns the assignment that preloads libziaprobe.so, which is next to PROBE or in ../lib from
- * there, and after it what is preloaded already. */
+/* Returns an assignment to LD_PRELOAD: the path of libziaprobe.so, which is next to PROBE or in
+ * ../lib from there, followed by the present value of LD_PRELOAD, if any. */
 static char *preload_library(const char *probe)
 {
 	static char path[PATH_MAX + sizeof "/../lib/libziaprobe.so"], *assignment;
@@ -138,7 +140,10 @@ static char *preload_library(const char *probe)
 		fail(1, "cannot find libziaprobe.so next to ziaprobe or in ../lib; build it with "
 			"'make'");
 	if (strpbrk(path, ": \t\n"))
-		fail(1, "'%s' cannot be preloaded: the path contains a blank or a colon", path);
+		fail(1,
+		     "'%s' cannot be preloaded: the path contains a blank or a colon; move Ziatest "
+		     "to another directory",
+		     path);
 	if (asprintf(&assignment, "LD_PRELOAD=%s%s%s", path, before && *before ? ":" : "",
 		     before ? before : "") < 0)
 		fail(1, "cannot build the command line:");
@@ -193,9 +198,9 @@ static void describe_launch_node(void)
 		setenv("OMPI_ZIATEST_SYNC", sync, 1);
 }
 
-/* Returns whether LAUNCHER contains a pipe: a | that neither quotes nor a backslash cover and that
- * is not part of ||. A single quote covers the text up to the next one; a double quote, up to the
- * next that no backslash covers. Nothing else is parsed, so >| and $(a | b) count as pipes. */
+/* Returns whether LAUNCHER contains a pipe: a | that is not quoted, not escaped by a backslash, and
+ * not part of ||. A single quote quotes the text up to the next one; a double quote, up to the next
+ * one that is not escaped. Nothing else is parsed, so >| and $(a | b) count as pipes. */
 static int contains_pipe(const char *launcher)
 {
 	char quote = '\0'; /* the kind of quote that covers AT */
@@ -346,18 +351,18 @@ int main(int argc, char **argv)
 		fail(2,
 		     "the launcher contains a pipe: '%s'; N and ziaprobe would become arguments of "
 		     "its last command, so pipe ziatest instead: ./ziatest N \"...\" 2>&1 | tee log"
-		     ", or yes | ./ziatest N \"...\"; quote any other |",
+		     ", or yes | ./ziatest N \"...\"; if the | is not a pipe, quote it",
 		     launcher);
 
 	if (program && (!*program || *program == '-'))
 		fail(2,
 		     "'%s', the argument after the launcher, is not a program; put the launcher "
-		     "and its options between quotes: '%s ...'",
+		     "and its options in quotes: '%s ...'",
 		     program, launcher);
 	if (program && !strpbrk(launcher, special) && !ends_in_option(launcher))
 		fail(2,
-		     "N would become an argument of the launcher, '%s'; end it in the option for "
-		     "the number of processes per node, or put {} where N belongs",
+		     "N would become an argument of the launcher, '%s'; end the launcher with the "
+		     "option for the number of processes per node, or put {} where N belongs",
 		     launcher);
 
 	first = strstr(launcher, "{}") ? 1 : 0; /* If there is a {}, N is not appended. */
@@ -367,7 +372,9 @@ int main(int argc, char **argv)
 	if (program) {
 		for (size_t i = 4; i < count; i++) {
 			if (strpbrk(words[i], blanks))
-				fail(2, "blank in a file name, '%s'; with a program, use another",
+				fail(2,
+				     "the file name '%s' contains a blank; with a program, "
+				     "use one without",
 				     words[i]);
 			fprintf(arguments, " %s", words[i]);
 		}
@@ -385,8 +392,9 @@ int main(int argc, char **argv)
 	command = build_argv(line, words + first, count - first);
 	file = command ? find_program(command[0]) : NULL;
 	describe_launch_node();
-	/* Otherwise, if a rank crashes, srun lets the others wait for it for ever. A program may
-	 * return any status. */
+	/* Without this, srun lets all ranks wait for ever if one of them crashes. It is not set for
+	 * a program, because srun would then end all its ranks when one of them returns a status
+	 * other than 0. */
 	if (!program)
 		setenv("SLURM_KILL_BAD_EXIT", "1", 0);
 

@@ -6,13 +6,13 @@
  * stamp, calls the library's function of the same name, and takes another stamp. Whatever happens
  * here, the library's function receives what the caller passed, and the caller receives its result.
  *
- * Other MPI libraries, such as MPICH, have a PMI client built in. It writes commands to a descriptor,
- * PMI's wire, and reads the answers. So read and write are intercepted, too: a fence begins when its
- * command is written, and ends when the answer is read.
+ * Other MPI libraries, such as MPICH, have a PMI client built in. It writes commands to a
+ * descriptor, PMI's wire, and reads the answers. So read and write are intercepted, too: a fence
+ * begins when its command is written, and ends when the answer is read.
  *
  * A non-blocking fence returns at once and ends in a callback. Until then, the MPI library may do
- * work of its own. Open MPI may find afterwards that it need not wait; to wait, it calls usleep in a
- * loop until the callback arrives, so usleep is intercepted, too. With any other MPI, a rank is
+ * work of its own. Open MPI may find afterwards that it need not wait; to wait, it calls usleep in
+ * a loop until the callback arrives, so usleep is intercepted, too. With any other MPI, a rank is
  * taken to wait as soon as it has entered the fence.
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
@@ -20,8 +20,9 @@
  * first non-blocking fence; and for each usleep in such a fence, a look-up of its caller, until the
  * rank is known to wait. Each read and write of another descriptor costs a comparison.
  *
- * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted. Builds
- * by hand leave this code out. So do static builds, because they have no other library to call.
+ * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted.
+ * Builds by hand leave this code out. So do static builds, because they have no other library to
+ * call.
  */
 #include "run.h"
 
@@ -109,8 +110,8 @@ static _Thread_local int depth;
 static _Thread_local int last_entered = -1;
 
 /* Begins a fence of INTERFACE, which counts only if it is a fence OF_ALL ranks. Returns its index,
- * or -1 if it does not count. Every call must be matched by a call to leave_fence() or, if the fence
- * goes on after its function has returned, by depth--. */
+ * or -1 if it does not count. Every call must be matched by a call to leave_fence() or, if the
+ * fence goes on after its function has returned, by depth--. */
 static int enter_fence(const char *interface, int of_all, enum fence_state state)
 {
 	int64_t entered;
@@ -137,7 +138,7 @@ static void end_fence(int i)
 	fences[i].ended = now();
 }
 
-/* Takes back fence I, the last that began, because its call has failed. */
+/* Undoes the entry of fence I, the last that began, because its call has failed. */
 static void cancel_fence(int i)
 {
 	fences[i].state = NOT_ENTERED;
@@ -228,8 +229,8 @@ FENCE_OF("PMI2", PMI2_KVS_Fence, (void), (), 1)
 FENCE_OF("PMI", PMI_Barrier, (void), (), 1)
 FENCE_OF("PMI", PMI_Allgather, (void *in, void *out, int length), (in, out, length), 1)
 
-/* Returns the address at which the library that holds Open MPI's start-up is loaded, or NULL if this
- * process uses another MPI. It is looked up once, when the first non-blocking fence begins. */
+/* Returns the address at which the library that holds Open MPI's start-up is loaded, or NULL if
+ * this process uses another MPI. It is looked up once, when the first non-blocking fence begins. */
 static void *open_mpi(void)
 {
 	static _Atomic(void *) library;
@@ -294,8 +295,8 @@ __attribute__((constructor)) static void find_read_and_write(void)
 static atomic_int wire = -1; /* the first descriptor to which "cmd=init" has been written */
 static atomic_int wire_fence = -1; /* the fence whose answer has not been read yet */
 
-/* Returns the interface of the fence of all ranks that the command in DATA, of SIZE bytes, begins;
- * NULL if it begins none. */
+/* If the SIZE bytes at DATA are a command that begins a fence of all ranks, returns its interface;
+ * otherwise returns NULL. */
 static const char *fence_command(const void *data, size_t size)
 {
 	if (memmem(data, size, "cmd=kvs-fence", 13))
@@ -307,7 +308,7 @@ static const char *fence_command(const void *data, size_t size)
 	return "PMI";
 }
 
-/* Like the C library's write, this may be called by a signal handler, and leaves its errno. */
+/* Like the C library's write, this is async-signal-safe. It leaves errno as that write set it. */
 EXPORTED ssize_t write(int file, const void *data, size_t size)
 {
 	const char *interface = NULL;

@@ -27,11 +27,11 @@ static void print_failure(const char *what, const char *name)
 		    what, name, strerror(errno));
 }
 
-/* Opens NAME, the file of OPTION, for writing, and writes HEADER if there is none. A regular file that
- * is not empty must begin with HEADER, so that no other file is overwritten or appended to. Its rows
- * are kept if KEEP is set; a last row without a newline, perhaps cut by a full disk, gets one. Other
- * kinds of files count as empty: reading a pipe, for example, would block. On failure, prints an
- * error and returns NULL. */
+/* Opens NAME, the file of OPTION, for writing, and writes HEADER if there is none. A regular file
+ * that is not empty must begin with HEADER, so that no other file is overwritten or appended to.
+ * Its rows are kept if KEEP is set; a last row without a newline, perhaps cut by a full disk, gets
+ * one. Other kinds of files count as empty: reading a pipe, for example, would block. On failure,
+ * prints an error and returns NULL. */
 static FILE *open_file(const char *option, const char *name, const char *header, bool keep)
 {
 	char line[sizeof csv_header + 1]; /* room for either header and one character more */

@@ -2,13 +2,13 @@
  * preload.c - libziaprobe.so: measures the start of another program
  *
  * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
- * environment variable ZIAPROBE. The library defines the functions that start MPI. The first call of
- * any of them is measured as ziaprobe measures its own MPI_Init: begin(), the function that the
- * program would have called, measure(). The program then goes on, and finds everything as it would
- * be without the library. Errors are printed, and change nothing.
+ * environment variable ZIAPROBE. The library defines the functions that start MPI. The first call
+ * of any of them is measured as ziaprobe measures its own MPI_Init: it runs begin(), then the
+ * function that the program would have called without the library, then measure(). Then the program
+ * goes on as if the library were not there. Errors are printed, but have no other effect.
  *
- * On the clock: looking up the functions, which takes some 10 us, asking for MPI's version, and
- * splitting the arguments.
+ * On the clock: looking up the functions (about 10 us), reading MPI's version, and splitting the
+ * arguments.
  *
  * This file is empty unless PRELOAD is defined, so that ziaprobe can be built from all files.
  */
@@ -27,9 +27,9 @@
 static atomic_flag called = ATOMIC_FLAG_INIT; /* set by the first call, which is measured */
 static char *words, **arguments; /* of ZIAPROBE, until the end of that call */
 
-/* Returns whether the program uses the kind of MPI that this library was built with: Open MPI, or
- * another. Their types differ, so otherwise no other function can be called. If not, prints an
- * error, once per job. */
+/* Returns whether the program's MPI is of the same kind, Open MPI or another, as the one that this
+ * library was built with. If the kinds differ, so do their types, and no other MPI function may be
+ * called. In that case, prints an error, once per job. */
 static bool is_same_mpi(void)
 {
 	static const char open_mpi[] = "Open MPI";
@@ -70,8 +70,8 @@ static void clean_environment(void)
 		unsetenv("LD_PRELOAD");
 }
 
-/* Returns whether the call that has just begun is measured: the first one, if ziatest has started
- * this process. */
+/* Called first by each function that starts MPI. Returns whether this call is measured: only the
+ * first one is, and only if ziatest launched this process. */
 static bool begin_call(void)
 {
 	const char *given = getenv("ZIAPROBE");

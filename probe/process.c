@@ -1,6 +1,6 @@
 /*
- * process.c - what the launcher says about this process, which node this is, when the process was
- * created, and what it runs
+ * process.c - which rank the launcher gave this process, which node this is, when the process was
+ * created, and which program it runs
  *
  * On the clock: launched_world().
  */
@@ -10,10 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns this process's rank and the number of processes, as its launcher gives them in environment
- * variables; both are -1 if it gives no number. The first launcher in this list whose variable is
- * set wins, because it may have been called from a shell that was started by a launcher further
- * down the list. Must be called before MPI_Init, which may set some of these variables itself. */
+/* Returns this process's rank and the number of processes, as its launcher gives them in
+ * environment variables; both are -1 if it gives no number. The first launcher in this list whose
+ * variable is set wins, because it may have been called from a shell that was started by a launcher
+ * further down the list. Must be called before MPI_Init, which may set some of these variables
+ * itself. */
 struct world launched_world(void)
 {
 	static const struct {

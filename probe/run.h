@@ -20,7 +20,7 @@
  *	run.c		clocks, numbers, the pattern of the exchange, messages and memory
  *	work.c		how this process spent its time: on a CPU, waiting for one, or blocked
  *	fence.c		when this rank waits for the others in MPI_Init
- *	process.c	which node this is, when this process was created, and by which launcher
+ *	process.c	this process: its rank and node, when it was created, and its program
  *	timeout.c	what a rank does when the timeout expires
  *	clocks.c	the offsets between the blocks' clocks, and the reference clock
  *	gather.c	what rank 0 needs to know about every rank
@@ -48,8 +48,8 @@
 #include <sys/param.h> /* MIN, MAX */
 #include <time.h>
 
-/* In another program, a profiler must neither count the messages of the measurement nor be called by
- * them inside its own MPI_Init. */
+/* A profiler in the user's program must neither count the messages of the measurement nor be called
+ * for them while its own MPI_Init is still running. */
 #ifdef PRELOAD
 #define MPI_Abort PMPI_Abort
 #define MPI_Barrier PMPI_Barrier
@@ -116,7 +116,7 @@ struct record {
 			       * which it did not wait has no FENCE_LEFT */
 	int64_t repeat; /* the round trip of the repeated exchange, or UNKNOWN */
 	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
-	int64_t jump; /* of the node's clock while the job ran; 0 if it may be an error of reading */
+	int64_t jump; /* of the clock while the job ran; 0 if it may be an error of reading */
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
 	uint32_t cpu[READINGS], cpu_wait[READINGS]; /* the readings (work.c) */
@@ -150,8 +150,8 @@ struct run {
 
 /* ---- run.c ---- */
 
-/* This process's rank, and the number of ranks: until MPI_Init returns, as the launcher gives them;
- * -1 if it does not. */
+/* The rank of this process, and the number of ranks. Until MPI_Init returns, these are the values
+ * that the launcher gives, or -1 if it gives none. */
 extern struct world {
 	int rank, size;
 } world;

@@ -220,7 +220,7 @@ static int64_t sum_steps(const struct run *run, int rank, enum column column)
 	return sum;
 }
 
-/* Returns the time that RANK has waited between its steps: what they leave of its last mark. */
+/* Returns the time that RANK has waited between its steps: its last mark minus all its steps. */
 static int64_t sum_waits(const struct run *run, int rank)
 {
 	int64_t wait = find_previous(run, rank, MARKS).at;

@@ -60,7 +60,7 @@ static int first_on_node(enum state state)
 	       errno != EADDRINUSE;
 }
 
-/* Notes the time, in us, that rank 0's stamps give, before they are checked. */
+/* On rank 0: notes the result that the stamps give, in us, before the measurement is checked. */
 void note_time(int64_t us)
 {
 	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",
@@ -131,7 +131,8 @@ static void time_out(int number)
 	_exit(124);
 }
 
-/* Sets TIMER to expire in US, and calls it off if that is 0. Stores the timer as it was in *BEFORE. */
+/* Sets TIMER to expire in US, and calls it off if that is 0. Stores the timer as it was in
+ * *BEFORE. */
 static void set_timer(struct itimerval timer, int64_t us, struct itimerval *before)
 {
 	timer.it_value = (struct timeval){us / 1000000, us % 1000000};

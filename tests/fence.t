@@ -61,8 +61,8 @@ END
 # another thread; 'nothing': without any library), has 'two' threads in fences at once, or calls it
 # 'many' times. It prints the return values. For each fence, it then prints how much work was done
 # since the previous one, when the fence was entered and, if the rank waited in it, when it was
-# left. Finally, it prints how much work was done after the last of these. The clock advances by 1 each
-# time it is read.
+# left. Finally, it prints how much work was done after the last of these. The clock advances by 1
+# each time it is read.
 cat >main.c <<'END'
 #include "run.h"
 #include <dlfcn.h>

@@ -451,7 +451,7 @@ for path in "$tmp/a b" "$tmp/a:b"; do
 	touch "$path/libziaprobe.so"
 	cd "$path" || exit 1
 	not_started "the library is in ${path##*/}" "'$path/libziaprobe.so' cannot be preloaded: \
-the path contains a blank or a colon"
+the path contains a blank or a colon; move Ziatest to another directory"
 done
 cd "$tmp/here" || exit 1
 
@@ -507,16 +507,16 @@ wrong 'N as a file' "$missing; a word after --csv, --ranks or -t is that option'
 wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'; put N before the launcher" \
 	--csv 4 'mpirun -n'
 wrong 'an unquoted launcher' "'--ntasks', the argument after the launcher, is not a program; put \
-the launcher and its options between quotes: 'srun \.\.\.'" 4 srun --ntasks 4
+the launcher and its options in quotes: 'srun \.\.\.'" 4 srun --ntasks 4
 wrong 'an empty program' "'', the argument after the launcher, is not a program; .*" 4 'fake -n' ''
 for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
 	wrong "launcher '$launcher', with a program" "N would become an argument of the launcher, \
-'$launcher'; end it in the option for the number of processes per node, or put \{\} where N \
-belongs" 4 "$launcher" ./solver
+'$launcher'; end the launcher with the option for the number of processes per node, or put \
+\{\} where N belongs" 4 "$launcher" ./solver
 done
 for option in --csv --ranks; do
 	wrong "a blank in the name for $option, with a program" \
-		"blank in a file name, 'a b'; with a program, use another" \
+		"the file name 'a b' contains a blank; with a program, use one without" \
 		$option 'a b' 4 'fake -n' ./solver
 done
 for launcher in '' ' ' '#' '# srun -n 4' '	 #x'; do
@@ -534,7 +534,7 @@ refused() {	# LAUNCHER
 	is "a pipe is refused: $(printf '%s' "$1" | sed 's/\\/&&/g' | tr '\n' ' ')" \
 		"$out/$err/$status" "/ziatest: error: the launcher contains a pipe: '$1'; N and \
 ziaprobe would become arguments of its last command, so pipe ziatest instead: \
-./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \"...\"; quote any other |
+./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \"...\"; if the | is not a pipe, quote it
 $usage_line/2"
 }
 usage_line=$(ziatest --help | head -n 1)

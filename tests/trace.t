@@ -189,7 +189,8 @@ for awk in mawk gawk; do
 	like "$awk: a program with libziaprobe.so" "$(printf '%s\n' "$err" | grep '^trace of')" \
 		"$begins, from main to the end of MPI_Init: $took"
 	is "$awk: its calls" "$(printf '%s\n' "$err" | rows |
-		sed 's/^[ 0-9.]*//; s/[0-9]*.sched//' | sort | paste -s -d '|')" "clock_nanosleep by libmpi.so(enter_mpi)|\
+		sed 's/^[ 0-9.]*//; s/[0-9]*.sched//' | sort | paste -s -d '|')" "\
+clock_nanosleep by libmpi.so(enter_mpi)|\
 pread64 /proc/stat by libmpi.so(enter_mpi)|pread64 /proc/stat by solver(main)|\
 write $tmp/out by libmpi.so(enter_mpi)"
 done

@@ -1,8 +1,5 @@
-/* Measures how much longer a read or write takes because ziaprobe intercepts it, if the descriptor is
- * not PMI's wire. Prints the medians of ROUNDS rounds for read and for write, in ns per call.
- *
- *	calls ROUNDS	(built with -DSEE_FENCES)
- */
+/* Measures how much longer a read or write takes because ziaprobe intercepts it, if the descriptor
+ * is not PMI's wire. Prints the medians of ROUNDS rounds for read and for write, in ns per call. */
 #include "../../probe/run.h"
 
 #include <dlfcn.h>

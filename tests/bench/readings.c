@@ -1,9 +1,6 @@
-/* Measures how much time on the clock a rank spends on its readings in a launch with two fences, and
- * on the launcher's variables. Prints the median of ROUNDS rounds, in us. Within a launch, each part
- * runs for the first time, so it takes longer: the variables, for example, 1 to 6 us.
- *
- *	readings ROUNDS
- */
+/* Measures how much time on the clock a rank spends on its readings in a launch with two fences,
+ * and on the launcher's variables. Prints the median of ROUNDS rounds, in us. Within a launch, each
+ * part runs for the first time, so it takes longer: the variables, for example, 1 to 6 us. */
 #include "../../probe/run.h"
 
 #include <time.h>
