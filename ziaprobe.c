@@ -262,33 +262,33 @@ void begin(char **argv)
 		arm_timeout(options.start, options.timeout);
 }
 
-/* Returns whether this world cannot be measured. If so, prints why, once per job, and stores the
- * exit status in *STATUS. Reasons: MPI and the launcher do not match, the arguments are wrong, or
- * the number of processes is not a multiple of N. */
-static int refuse(int *status)
+/* Reports, once per job, that each process is alone in its world although the launcher has started
+ * more. Returns the exit status. */
+static int report_mismatch(void)
 {
-	if (world.size == 1 && begun.launched.size > 1) {
-		*status = begun.launched.rank <= 0;
-		if (*status == 0)
-			poll(NULL, 0, 1000); /* gives rank 0 time to print the error */
-		else
-			print_error("the launcher started %d processes, but each is alone in its "
-				    "MPI_COMM_WORLD: the launcher and the MPI library do not "
-				    "match; use the mpirun of this MPI library, or another srun "
-				    "--mpi=TYPE (see srun --mpi=list)\n",
-				    begun.launched.size);
-		return 1;
-	}
-	if (!begun.wrong && world.size % options.n == 0)
+	if (begun.launched.rank > 0) {
+		poll(NULL, 0, 1000); /* gives rank 0 time to print the error */
 		return 0;
-	*status = 2;
+	}
+	print_error("the launcher started %d processes, but each is alone in its MPI_COMM_WORLD: "
+		    "the launcher and the MPI library do not match; use the mpirun of this MPI "
+		    "library, or another srun --mpi=TYPE (see srun --mpi=list)\n",
+		    begun.launched.size);
+	return 1;
+}
+
+/* Reports, on rank 0, what is wrong with the arguments or the number of processes. Returns the exit
+ * status. */
+static int report_misuse(void)
+{
+	note_state(FOR_OTHERS, 0, now());
 	if (world.rank == 0 && begun.wrong)
 		print_error("%s\n%s\n", begun.wrong, usage);
 	else if (world.rank == 0)
 		print_error("the number of processes, %d, is not a multiple of N = %d; start "
 			    "exactly N = %d processes on every node\n",
 			    world.size, options.n, options.n);
-	return 1;
+	return 2;
 }
 
 /* Does what comes after MPI_Init, and returns the exit status. */
@@ -297,21 +297,20 @@ int measure(void)
 	/* On the clock. */
 	struct record mine;
 	struct run run;
-	int64_t returned = now(), replied = UNKNOWN;
+	int64_t returned = now(), replied;
 	int status = 0;
 
 	note_work(INIT_RETURNED);
 	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
-	if (!begun.wrong && world.size % options.n == 0)
-		replied = exchange(world.rank, world.size, options.n, returned);
+	if (world.size == 1 && begun.launched.size > 1)
+		return report_mismatch();
+	if (begun.wrong || world.size % options.n != 0)
+		return report_misuse();
+	replied = exchange(world.rank, world.size, options.n, returned);
 	/* ---- Off the clock from here on ---- */
 
 	note_state(FOR_OTHERS, 0, now());
-	/* A process that is refused because it is alone has exchanged the byte with itself. That
-	 * does no harm. */
-	if (refuse(&status))
-		return status;
 	run = (struct run){.start = options.start, .size = world.size, .n = options.n};
 	mine = (struct record){
 		.stamp = {[START] = options.start,

@@ -51,8 +51,9 @@ int in_fence(int64_t *since, enum mark *from)
 	int waiting = 0;
 
 	for (int i = 0; i < FENCES; i++) {
+		int state = fences[i].state; /* written last, so read first */
 		int64_t entered = fences[i].entered, ended = fences[i].ended;
-		int state = fences[i].state, left = state == WAITING && ended;
+		int left = state == WAITING && ended;
 
 		if (state == NOT_ENTERED)
 			break;
@@ -109,15 +110,14 @@ static _Thread_local int depth;
 /* The index of the fence that this thread entered last, or -1 if that does not count. */
 static _Thread_local int last_entered = -1;
 
-/* Begins a fence of INTERFACE, which counts only if it is a fence OF_ALL ranks. Returns its index,
- * or -1 if it does not count. Every call must be matched by a call to leave_fence() or, if the
- * fence goes on after its function has returned, by depth--. */
+/* Begins a fence of INTERFACE, which counts only if it is a fence OF_ALL ranks and not inside
+ * another. Returns its index, or -1 if it does not count. */
 static int enter_fence(const char *interface, int of_all, enum fence_state state)
 {
 	int64_t entered;
 	int i;
 
-	if (depth++ > 0)
+	if (depth > 0)
 		return -1;
 	i = of_all ? atomic_fetch_add(&entered_count, 1) : -1;
 	last_entered = i < FENCES ? i : -1;
@@ -131,9 +131,11 @@ static int enter_fence(const char *interface, int of_all, enum fence_state state
 	return i;
 }
 
-/* Ends fence I, whether this rank has waited in it or not. */
+/* Ends fence I, whether this rank has waited in it or not; I is -1 if it does not count. */
 static void end_fence(int i)
 {
+	if (i < 0)
+		return;
 	note_work(fence_mark(FENCE_LEFT, i));
 	fences[i].ended = now();
 }
@@ -143,14 +145,6 @@ static void cancel_fence(int i)
 {
 	fences[i].state = NOT_ENTERED;
 	entered_count--;
-}
-
-/* Ends fence I, where I is the value that enter_fence() returned. */
-static void leave_fence(int i)
-{
-	depth--;
-	if (i >= 0)
-		end_fence(i);
 }
 
 /* Ends a non-blocking fence. It is called instead of the caller's callback, which it then calls. */
@@ -182,6 +176,8 @@ static void *function_of(const char *file, const char *name)
 	void *function = handle ? dlsym(handle, name) : NULL;
 	Dl_info own, other;
 
+	if (handle)
+		dlclose(handle); /* others keep it open */
 	if (!function || !dladdr(&fences, &own) || !dladdr(function, &other))
 		return NULL;
 	return own.dli_fbase == other.dli_fbase ? NULL : function;
@@ -218,9 +214,11 @@ void find_function(void **function, const char *name, void *caller)
 		int fence = enter_fence(interface, of_all, WAITING), result = -1;                  \
                                                                                                    \
 		find_function((void **)&function, #name, __builtin_return_address(0));             \
+		depth++;                                                                           \
 		if (function)                                                                      \
 			result = function arguments;                                               \
-		leave_fence(fence);                                                                \
+		depth--;                                                                           \
+		end_fence(fence);                                                                  \
 		return result;                                                                     \
 	}
 FENCE_OF("PMIx", PMIx_Fence, (const void *procs, size_t count, const void *info, size_t infos),
@@ -230,7 +228,7 @@ FENCE_OF("PMI", PMI_Barrier, (void), (), 1)
 FENCE_OF("PMI", PMI_Allgather, (void *in, void *out, int length), (in, out, length), 1)
 
 /* Returns the address at which the library that holds Open MPI's start-up is loaded, or NULL if
- * this process uses another MPI. It is looked up once, when the first non-blocking fence begins. */
+ * this process uses another MPI. It is looked up until it is found. */
 static void *open_mpi(void)
 {
 	static _Atomic(void *) library;
@@ -242,8 +240,9 @@ static void *open_mpi(void)
 	return library;
 }
 
-/* The non-blocking fence ends in its callback. If the call returns anything other than PMIX_SUCCESS
- * (0), there will be no callback, so it was not a fence. */
+/* The non-blocking fence ends in its callback. If the call does not return PMIX_SUCCESS (0), there
+ * will be no callback: either the fence is complete, or it was none. */
+enum { PMIX_OPERATION_SUCCEEDED = -157 };
 typedef void callback_fn(int status, void *data);
 EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,
 			   callback_fn *done, void *data)
@@ -258,10 +257,13 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 		done = complete_fence;
 		data = &callbacks[fence];
 	}
+	depth++;
 	if (function)
 		result = function(procs, count, info, infos, done, data);
 	depth--;
-	if (fence >= 0 && result != 0)
+	if (result == PMIX_OPERATION_SUCCEEDED)
+		end_fence(fence);
+	else if (fence >= 0 && result != 0)
 		cancel_fence(fence);
 	return result;
 }
@@ -317,10 +319,8 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 
 	if (file >= 0 && file == wire && wire_fence < 0)
 		interface = fence_command(data, size);
-	if (interface) {
+	if (interface)
 		wire_fence = fence = enter_fence(interface, 1, WAITING);
-		depth--;
-	}
 	if (library_write)
 		result = library_write(file, data, size);
 	else
@@ -338,16 +338,13 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 EXPORTED ssize_t read(int file, void *data, size_t size)
 {
 	ssize_t result;
-	int fence = -1;
 
 	if (library_read)
 		result = library_read(file, data, size);
 	else
 		result = syscall(SYS_read, file, data, size);
 	if (file == wire && result > 0)
-		fence = atomic_exchange(&wire_fence, -1);
-	if (fence >= 0)
-		end_fence(fence);
+		end_fence(atomic_exchange(&wire_fence, -1));
 	return result;
 }
 #endif

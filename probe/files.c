@@ -143,17 +143,6 @@ static void write_result(FILE *file, const struct run *run, const struct path *p
 	fputc('\n', file);
 }
 
-static void write_rank(FILE *file, const struct run *run, int rank)
-{
-	fprintf(file, "%d,%d", rank, rank / run->n + 1);
-	write_text(file, run->records[rank].host);
-	for (enum column column = 0; column < COLUMNS; column++)
-		if (headings[column].where & RANK)
-			write_text(file, format_value(column, column_value(run, rank, column)));
-	write_ms(file, correction(run, rank));
-	fputc('\n', file);
-}
-
 /* Appends the result's row to the file NAME. Returns the exit status. */
 int append_row(const struct run *run, const struct path *path, const struct outlier *outlier,
 	       const char *name)
@@ -173,7 +162,15 @@ int write_ranks(const struct run *run, const char *name)
 
 	if (!file)
 		return 1;
-	for (int rank = 0; rank < run->size; rank++)
-		write_rank(file, run, rank);
+	for (int rank = 0; rank < run->size; rank++) {
+		fprintf(file, "%d,%d", rank, rank / run->n + 1);
+		write_text(file, run->records[rank].host);
+		for (enum column column = 0; column < COLUMNS; column++)
+			if (headings[column].where & RANK)
+				write_text(file,
+					   format_value(column, column_value(run, rank, column)));
+		write_ms(file, correction(run, rank));
+		fputc('\n', file);
+	}
 	return close_file(file, name);
 }

@@ -63,32 +63,27 @@ static int count_others(const struct run *run, int rank, enum mark mark, int64_t
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
 	struct outlier outlier = {NULL, 0, 0, COLUMNS};
-	struct point end;
-	int64_t median = 0;
+	const struct step *step;
 
-	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
-	     step++) {
-		int64_t least = run->time / OUTLIER_PART, usual;
+	for (step = path->step + path->first; step < path->step + STEPS; step++) {
+		int64_t least = run->time / OUTLIER_PART, excess;
 
-		end = step->end;
-		if (step->column == CLOCK)
-			continue;
 		if (step->column <= EXEC)
 			least = MAX(least, OUTLIER_TICKS);
-		if (step->us < least)
+		if (step->column == CLOCK || step->us < least)
 			continue;
-		usual = summarise(run, end.mark, step->column).median;
-		if (step->us - usual >= least && step->us - usual > outlier.excess) {
+		excess = step->us - summarise(run, step->end.mark, step->column).median;
+		if (excess >= least && excess > outlier.excess) {
 			outlier.step = step;
-			outlier.excess = step->us - usual;
-			median = usual;
+			outlier.excess = excess;
 		}
 	}
-	if (!outlier.step)
+	step = outlier.step;
+	if (!step)
 		return outlier;
-	end = outlier.step->end;
-	outlier.kind = find_kind(run, end.rank, end.mark);
-	outlier.others = count_others(run, end.rank, end.mark, median + (outlier.excess + 1) / 2);
+	outlier.kind = find_kind(run, step->end.rank, step->end.mark);
+	outlier.others =
+		count_others(run, step->end.rank, step->end.mark, step->us - outlier.excess / 2);
 	return outlier;
 }
 

@@ -28,12 +28,10 @@ struct world launched_world(void)
 
 	for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
 		int size = (int)to_number(getenv(launchers[i].size), INT_MAX);
+		int rank = (int)to_number(getenv(launchers[i].rank), INT_MAX);
 
 		if (size >= 0)
-			return (struct world){
-				.rank = (int)to_number(getenv(launchers[i].rank), INT_MAX),
-				.size = size,
-			};
+			return (struct world){rank, size};
 	}
 	return (struct world){-1, -1};
 }
@@ -139,7 +137,11 @@ void read_creation(struct record *record, int64_t boot)
 		if (parent.created != UNKNOWN && strcmp(parent.name, "slurmstepd") == 0)
 			record->existed = MIN(record->existed, parent.created + 2 * TICK);
 	}
+	/* Look for a daemon among the parent and the next eight ancestors. What is older than the
+	 * launch, such as a batch script, was not created for it. */
 	for (int i = 0; i <= 8; i++) {
+		if (below.created < record->stamp[START] - 2 * TICK)
+			break;
 		if (below.parent == local || is_one_of(DAEMONS, &above)) {
 			process = below;
 			parent = above;

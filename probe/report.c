@@ -51,32 +51,22 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 		kinds[outlier->kind]);
 }
 
-/* Prints TEXT right-aligned in a column of the critical path, which is wide enough for its heading
- * and for 999.999 ms. */
-static void print_cell(enum column column, const char *text)
-{
-	int width = (int)strlen(headings[column].name);
-
-	if (headings[column].unit == MS)
-		width = MAX(width, (int)strlen("999.999"));
-	fprintf(stderr, "  %*s", width, text);
-}
-
 static void print_path(const struct run *run, const struct path *path)
 {
-	fprintf(stderr, "\n%-13s%10s", "critical path", "ms");
-	for (enum column column = CPU; column <= FAULTS; column++)
-		print_cell(column, headings[column].name);
-	fputs("  rank\n", stderr);
+	static const int widths[COLUMNS] = {[CPU] = 7, [CPU_WAIT] = 8, [BLOCKED] = 7, [FAULTS] = 6};
+
+	fputs("\ncritical path        ms      cpu  cpu_wait  blocked  faults  rank\n", stderr);
 	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
 	     step++) {
 		struct point end = step->end, awaited = find_awaited(run, end.rank, end.mark);
 
 		fprintf(stderr, "%-13s%10s", headings[step->column].name,
 			format_value(step->column, step->us));
-		for (enum column column = CPU; column <= FAULTS; column++)
-			print_cell(column, format_value(column, step_value(run, end.rank, end.mark,
-									   step->us, column)));
+		for (enum column column = CPU; column <= FAULTS; column++) {
+			int64_t value = step_value(run, end.rank, end.mark, step->us, column);
+
+			fprintf(stderr, "  %*s", widths[column], format_value(column, value));
+		}
 		fputs("  ", stderr);
 		print_rank(run, end.rank);
 		print_partner(run, step->column, end.rank, ", with ");

@@ -227,35 +227,34 @@ void print_warnings(const struct run *run);
 
 /* ---- timeline.c ---- */
 
-/* The columns of the reports, in the order in which they are printed: constant, name, unit, and
- * whether they are printed for each RANK (the table of -v, and --ranks), for the PATH (summed over
- * it, in --csv), or for BOTH. DAEMON to EXEC, which are measured in ticks, come first, and CPU to
- * FAULTS last. */
+/* The columns of the reports, in the order in which they are printed: constant, name, and where
+ * they are printed: for each RANK (the table of -v, and --ranks), for the PATH (summed over it, in
+ * --csv), or for BOTH. DAEMON to EXEC, which are measured in ticks, come first, and CPU to FAULTS,
+ * of which only the last is not a time, come last. */
 /* clang-format off */
 #define COLUMN_LIST(column) \
-	column(DAEMON,     "daemon",    MS,    BOTH) /* until the parent is created */ \
-	column(SPAWN,      "spawn",     MS,    BOTH) /* until this process is created */ \
-	column(EXEC,       "exec",      MS,    BOTH) /* until main is entered */ \
-	column(INIT,       "init",      MS,    BOTH) /* up to a fence, or the end of MPI_Init */ \
-	column(FENCE,      "fence",     MS,    BOTH) /* until a fence is left */ \
-	column(WAIT,       "wait",      MS,    RANK) /* for other ranks, between its steps */ \
-	column(EXCHANGE,   "exchange",  MS,    BOTH) /* until the reply is received */ \
-	column(CLOCK,      "clock",     MS,    PATH) /* the slowest rank's clock offset */ \
-	column(WHOLE_INIT, "mpi_init",  MS,    RANK) /* from main until MPI_Init returns */ \
-	column(COMPLETED,  "completed", MS,    RANK) /* from the start to the reply */ \
-	column(REPEAT,     "repeat",    MS,    RANK) /* the repeated exchange */ \
-	column(CPU,        "cpu",       MS,    BOTH) /* on a CPU, in EXEC and INIT */ \
-	column(CPU_WAIT,   "cpu_wait",  MS,    BOTH) /* ready to run, but waiting for a CPU */ \
-	column(BLOCKED,    "blocked",   MS,    BOTH) /* neither of the two */ \
-	column(FAULTS,     "faults",    COUNT, BOTH) /* pages that had to be read from a file */
+	column(DAEMON,     "daemon",    BOTH) /* until the parent is created */ \
+	column(SPAWN,      "spawn",     BOTH) /* until this process is created */ \
+	column(EXEC,       "exec",      BOTH) /* until main is entered */ \
+	column(INIT,       "init",      BOTH) /* up to a fence, or the end of MPI_Init */ \
+	column(FENCE,      "fence",     BOTH) /* until a fence is left */ \
+	column(WAIT,       "wait",      RANK) /* for other ranks, between its steps */ \
+	column(EXCHANGE,   "exchange",  BOTH) /* until the reply is received */ \
+	column(CLOCK,      "clock",     PATH) /* the slowest rank's clock offset */ \
+	column(WHOLE_INIT, "mpi_init",  RANK) /* from main until MPI_Init returns */ \
+	column(COMPLETED,  "completed", RANK) /* from the start to the reply */ \
+	column(REPEAT,     "repeat",    RANK) /* the repeated exchange */ \
+	column(CPU,        "cpu",       BOTH) /* on a CPU, in EXEC and INIT */ \
+	column(CPU_WAIT,   "cpu_wait",  BOTH) /* ready to run, but waiting for a CPU */ \
+	column(BLOCKED,    "blocked",   BOTH) /* neither of the two */ \
+	column(FAULTS,     "faults",    BOTH) /* pages that had to be read from a file */
 /* clang-format on */
 
-#define CONSTANT(constant, name, unit, where) constant,
+#define CONSTANT(constant, name, where) constant,
 enum column { COLUMN_LIST(CONSTANT) COLUMNS };
 
 struct heading {
 	const char *name;
-	enum unit { MS, COUNT } unit;
 	enum where { RANK = 1, PATH, BOTH } where; /* a set of bits */
 };
 extern const struct heading headings[COLUMNS];
@@ -294,10 +293,9 @@ struct step {
 	int64_t us; /* its length; only that of CLOCK may be negative */
 };
 
-/* The most steps that a path can have. Each step leads back to an earlier mark, so at most one ends
- * at each mark, except that none ends at START and up to two end at REPLY_RECEIVED. CLOCK adds one
- * more, which has no mark of its own. */
-enum { STEPS = MARKS - 1 + 1 + 1 };
+/* The most steps of a path: one for each mark except START, a second one that ends at
+ * REPLY_RECEIVED, and CLOCK */
+enum { STEPS = MARKS + 1 };
 
 /* The critical path: step[first] ... step[STEPS - 1], in chronological order. */
 struct path {

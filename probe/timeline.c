@@ -10,7 +10,7 @@
  */
 #include "run.h"
 
-#define HEADING(constant, name, unit, where) {name, unit, where},
+#define HEADING(constant, name, where) {name, where},
 const struct heading headings[COLUMNS] = {COLUMN_LIST(HEADING)};
 
 static int is_fence_left(enum mark mark)
@@ -90,15 +90,17 @@ static enum mark common_mark(const struct run *run, int rank, enum mark mark)
 /* Returns the point that RANK waited for before MARK. Its rank is -1 if there is none. */
 struct point find_awaited(const struct run *run, int rank, enum mark mark)
 {
-	struct point awaited = {responder(rank, run->size, run->n), INIT_RETURNED, 0};
+	struct point awaited = {-1, INIT_RETURNED, 0};
 	int64_t tolerance;
 
-	if (mark != REPLY_RECEIVED) {
+	if (mark == REPLY_RECEIVED) {
+		awaited.rank = responder(rank, run->size, run->n);
+		/* A responder that also originates is in block 0. Its own reply comes first. */
+		if (awaited.rank != rank && run->replied[awaited.rank] != UNKNOWN)
+			awaited.mark = REPLY_RECEIVED;
+	} else {
 		awaited.mark = common_mark(run, rank, mark);
 		awaited.rank = run->latest[awaited.mark]; /* -1 for START */
-	} else if (awaited.rank != rank && run->replied[awaited.rank] != UNKNOWN) {
-		/* A responder that also originates is in block 0. Its own reply comes first. */
-		awaited.mark = REPLY_RECEIVED;
 	}
 	if (awaited.rank < 0)
 		return awaited;
@@ -279,14 +281,14 @@ struct summary summarise(const struct run *run, enum mark mark, enum column colu
 	return summary;
 }
 
-/* Returns VALUE as the reports print it, in a static buffer: counts as whole numbers, and times in
+/* Returns VALUE as the reports print it, in a static buffer: FAULTS as a whole number, and times in
  * ms. Returns an empty string if VALUE is UNKNOWN. */
 const char *format_value(enum column column, int64_t value)
 {
 	static char text[32];
 
 	*text = '\0';
-	if (value != UNKNOWN && headings[column].unit == COUNT)
+	if (value != UNKNOWN && column == FAULTS)
 		snprintf(text, sizeof text, "%lld", (long long)value);
 	else if (value != UNKNOWN)
 		snprintf(text, sizeof text, "%.3f", (double)value / 1000);

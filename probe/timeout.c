@@ -147,19 +147,19 @@ void arm_timeout(int64_t start, int seconds)
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	int64_t left = start - now() + (int64_t)seconds * 1000000; /* us */
 	struct itimerval none = {.it_value = {0, 0}};
-	sigset_t alarm;
+	sigset_t set;
 
 	job_start = start;
 	limit = seconds;
-	sigemptyset(&alarm);
-	sigaddset(&alarm, SIGALRM);
-	sigprocmask(SIG_BLOCK, &alarm, &old_mask);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_BLOCK, &set, &old_mask);
 	armed = read_clock(CLOCK_MONOTONIC);
 	set_timer(none, 0, &old_timer);
-	if (sigtimedwait(&alarm, NULL, &(struct timespec){0, 0}) == SIGALRM)
-		old_timer.it_value.tv_usec = 1; /* the program's own, which was pending */
+	if (sigtimedwait(&set, NULL, &(struct timespec){0, 0}) == SIGALRM)
+		old_timer.it_value = (struct timeval){0, 1}; /* the program's own, pending */
 	sigaction(SIGALRM, &action, &old_action);
-	sigprocmask(SIG_UNBLOCK, &alarm, NULL); /* the inherited mask may block it */
+	sigprocmask(SIG_UNBLOCK, &set, NULL); /* the inherited mask may block it */
 	set_timer(none, MAX(left, 1), NULL);
 }
 
@@ -168,17 +168,19 @@ void arm_timeout(int64_t start, int seconds)
 void disarm_timeout(void)
 {
 	int64_t left = (int64_t)old_timer.it_value.tv_sec * 1000000 + old_timer.it_value.tv_usec;
-	sigset_t alarm;
+	sigset_t set;
 
 	if (!limit)
 		return;
 	set_timer(old_timer, 0, NULL);
+	if (timed_out)
+		alarm(2); /* time_out() needs it, in another thread */
 	stop_if_timed_out();
-	sigemptyset(&alarm);
-	sigaddset(&alarm, SIGALRM);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
 	sigaction(SIGALRM, &old_action, NULL);
 	if (sigismember(&old_mask, SIGALRM))
-		sigprocmask(SIG_BLOCK, &alarm, NULL);
+		sigprocmask(SIG_BLOCK, &set, NULL);
 	if (left > 0)
 		set_timer(old_timer, MAX(left - (read_clock(CLOCK_MONOTONIC) - armed), 1), NULL);
 }
