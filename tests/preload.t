@@ -283,7 +283,7 @@ for mpi in openmpi mpich; do
 	done
 	expect two 7 "../ziatest 1 'env N={}' sh ../two.sh ../program first file" \
 		"*$result\|$one_node"
-	if has "mpif90.$mpi"; then
+	if has gfortran && has "mpif90.$mpi"; then
 		"mpif90.$mpi" -o "$dir/fortran.exe" "$tmp/fortran.f90" || exit 1
 		expect fortran 0 "$launch ../fortran.exe" "$result"
 	fi
