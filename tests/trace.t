@@ -186,7 +186,8 @@ for awk in mawk gawk; do
 
 	TRACE_OPTIONS='-k -e trace=clock_nanosleep,pread64,write' PATH=$tmp/$awk:$PATH \
 		run "$trace" 2 ./solver
-	like "$awk: a program with libziaprobe.so" "$(printf '%s\n' "$err" | grep -m 1 '^trace of')" \
+	like "$awk: a program with libziaprobe.so" \
+		"$(printf '%s\n' "$err" | grep -m 1 '^trace of')" \
 		"$begins, from main to the end of MPI_Init: $took"
 	is "$awk: its calls" "$(printf '%s\n' "$err" | rows |
 		sed 's/^[ 0-9.]*//; s/[0-9]*.sched//' | sort | paste -s -d '|')" "\
