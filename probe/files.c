@@ -45,6 +45,7 @@ static FILE *open_file(const char *option, const char *name, const char *header,
 		return NULL;
 	}
 	if (!readable || !fgets(line, sizeof line, file)) {
+		fseek(file, 0, SEEK_END); /* required between reading and writing */
 		fputs(header, file);
 		return file;
 	}
@@ -62,7 +63,7 @@ static FILE *open_file(const char *option, const char *name, const char *header,
 	}
 	fseek(file, -1, SEEK_END);
 	last = fgetc(file);
-	fseek(file, 0, SEEK_END); /* required between reading and writing */
+	fseek(file, 0, SEEK_END);
 	if (last != '\n')
 		fputc('\n', file);
 	return file;
