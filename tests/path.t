@@ -199,6 +199,11 @@ delay() {
 	async)
 		of_node init
 		prepare='export OMPI_MCA_async_mpi_init=1'
+		# If a message arrives early, Open MPI may crash.
+		launch="for try in \$(seq 16); do
+				$launch >try 2>&1 && break
+			done
+			cat try"
 		fault="$node Pmix" ;;
 	local)	# mpirun existed before the start
 		row="init $rank on login"
@@ -206,17 +211,6 @@ delay() {
 		cells="init $rank"
 		launch="$ziatest 'mpirun.openmpi --oversubscribe -npernode'"
 		fault="$rank Pmix" ;;
-	tree)	# such a fence need not be a barrier, so the delayed node may not be identifiable
-		outlier="none|init of rank . on $node( and 1 more rank there)?$(above init)"
-		prepare='export SLURM_PMIX_FENCE=tree'
-		fault="$node Pmix" ;;
-	esac
-	case $place in
-	async|tree)	# if a message arrives early, Open MPI may crash
-		launch="for try in \$(seq 16); do
-				$launch >try 2>&1 && break
-			done
-			cat try" ;;
 	esac
 	case $place,$3 in
 	clock,*) ahead=$node=900 ;;
@@ -255,8 +249,6 @@ draw_delay() {
 	case $1 in
 	local)
 		picked=1 ;;
-	tree)
-		picked=4 ;;
 	plain|exec|init|leave)
 		pick 1 2 3 4 ;;
 	*)
@@ -412,15 +404,6 @@ for mpi in openmpi mpich; do
 	END
 	chmod +x "$dir"/*
 
-	# Succeeds if Open MPI can start at all with SLURM_PMIX_FENCE=tree. With Slurm 20.11, ranks
-	# never find their partners.
-	launches_by_tree() {
-		SLURM_PMIX_FENCE=tree cluster 2 sh -c "for try in 1 2 3 4; do
-			'$dir/ziatest' -t 30 1 'srun -N 2 -n 2 --ntasks-per-node' && exit
-		done" >"$tmp/tree" 2>&1
-		grep -q ^Slowest "$tmp/tree"
-	}
-
 	places='daemon wrapped hidden spawn prolog exec init fence send answer clock'
 	# MPICH 5 has only one fence, after which all ranks wait for each other's messages.
 	if ! grep -q '^fences: 1,' "$dir/out"; then
@@ -428,12 +411,7 @@ for mpi in openmpi mpich; do
 	fi
 	case $mpi in
 	openmpi)
-		places="$places mpirun local entered background async"
-		if launches_by_tree; then
-			places="$places tree"
-		else
-			skip "$mpi, tree" 'no launch succeeds with SLURM_PMIX_FENCE=tree'
-		fi ;;
+		places="$places mpirun local entered background async" ;;
 	mpich)
 		places="$places mpiexec" ;;
 	esac
