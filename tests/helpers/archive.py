@@ -22,18 +22,16 @@ out = sys.argv[1]
 given = dict(setting.split('=', 1) for setting in sys.argv[2:])
 sweep, ppn = given.get('SWEEP', '8 4'), given.get('PPN', '2')
 system = given.get('SYSTEM_NODES', sweep.split()[0])
-settings = dict(RUNS='3', SWEEP=sweep, NICS=ppn, PPN=ppn, CORES_PER_RANK=str(16 // int(ppn)),
-                TIMEOUT='60', SYSTEM_NODES=system,
-                PLACEMENT='--hint=nomultithread --distribution=block:block', SRUN_OPTIONS='')
-facts = dict(DATE='', SLURM_CLUSTER_NAME='virtual', SLURM_JOB_ID='7', UNSET='',
-             OMPI_MCA_plm_slurm_args='--external-launcher', ReqNodeList='(null)',
-             ExcNodeList='(null)', Features='(null)', SRUN='/usr/bin/srun', CORES='16',
-             NICS_FOUND=ppn, NICS_DOWN='0', PROBE='/x/ziaprobe on ext4, /dev/vda',
-             NODES_FOUND=system, NODES_UNUSED='')
+facts = dict(DATE='', RUNS='3', SWEEP=sweep, PPN=ppn, TIMEOUT='60', SYSTEM_NODES=system,
+             SRUN_OPTIONS='', NODES_FOUND=system, NODES_UNUSED='', INTERFACES=ppn,
+             PROBE='/x/ziaprobe on ext4, /dev/vda', SRUN='/usr/bin/srun',
+             SLURM_CLUSTER_NAME='virtual', SLURM_JOB_ID='7',
+             OMPI_MCA_plm_slurm_args='--external-launcher', ReqNodeList='(null)', ExcNodeList='',
+             Features='(null)')
 other = dict(START='1795253637', MPI='Open MPI v4.1.4', FENCES='2', HOST='n', LATE='')
-for part in settings, facts, other:
+for part in facts, other:
     part.update({name: value for name, value in given.items() if name in part})
-extra = {name: given[name] for name in given if name not in {**settings, **facts, **other}}
+extra = {name: given[name] for name in given if name not in {**facts, **other}}
 start, ppn = int(other['START']), int(ppn)
 SIZE = 104913536
 
@@ -109,12 +107,14 @@ def launch(nodes, run, start):
         outlier = [step, block * ppn, '%s%d' % (other['HOST'], block + 1), excess[step],
                    'blocked' if step in ('exec', 'init') else None]
     write('ranks-%d-%d.csv' % (nodes, run), *rows)
+    write('nodes-%d-%d.txt' % (nodes, run), *['%s%d' % (other['HOST'], node + 1)
+                                              for node in range(nodes)])
     printed = '%8.2f millisecs' % time
     if time >= 1000:
         printed = '%3d:%02d min:sec' % divmod(time // 1000, 60)
     write('output/%d-%d.txt' % (nodes, run),
-          'srun --job-name=ziatest-7-99 --nodes=%d --ntasks=%d --ntasks-per-node %d ./ziaprobe '
-          '%d 42 %d -v -t 60 --csv x/results.csv --ranks x/ranks-%d-%d.csv' % (
+          'srun --overlap --nodes=%d --ntasks=%d --ntasks-per-node %d ./ziaprobe %d 42 %d --verbose '
+          '--timeout 60 --csv x/results.csv --ranks x/ranks-%d-%d.csv' % (
               nodes, nodes * ppn, ppn, start, ppn, nodes, run),
           'Time test was completed in ' + printed, 'Slowest rank: %d' % slowest, '',
           '%.3f ms, %d node%s x %d = %d rank%s' % (
@@ -135,8 +135,8 @@ rows = ['started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,
         'exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
         'outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,repeat_max_ms,'
         'offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi']
-for nodes in map(int, settings['SWEEP'].split()):
-    for run in range(1, int(settings['RUNS']) + 1):
+for nodes in map(int, facts['SWEEP'].split()):
+    for run in range(1, int(facts['RUNS']) + 1):
         rows.append(launch(nodes, run, start + 10 * (len(rows) - 1)))
 write('results.csv', *rows)
 sums = ['%s  %s' % (hashlib.sha256(name.encode()).hexdigest(), name)
@@ -150,7 +150,9 @@ write('build.txt', 'built: ' + stamp(start), 'commit: abc1234', 'command: cc -st
 write('changes.diff')
 facts['DATE'] = facts['DATE'] or stamp(start - 3, '%Y-%m-%dT%H:%M:%SZ')
 with open(os.path.join(top, 'run_ziatest.sh')) as script:
-    write('environment.txt', *['%s=%s' % setting for setting in settings.items()], '',
-          *['%s=%s' % fact for fact in {**facts, **extra}.items()], '', 'The batch script:',
-          *['\t' + line.rstrip('\n') for line in script], '',
+    write('environment.txt', *['%s=%s' % fact for fact in {**facts, **extra}.items()],
+          'slurm-wlm 22.05.8', '', 'The batch script:',
+          *['\t' + line.rstrip('\n') for line in script], '', 'The nodes, after the last launch:',
+          '%s nodes: interfaces %s, rate 200000 Mb/s, down 0, cores 64, threads 2, memory 251 GiB, '
+          'AMD EPYC 7763, 5.14.21' % (system, ppn), '',
           'The programs, after the last launch:', *sums)
