@@ -113,8 +113,8 @@ def launch(nodes, run, start):
     if time >= 1000:
         printed = '%3d:%02d min:sec' % divmod(time // 1000, 60)
     write('output/%d-%d.txt' % (nodes, run),
-          'srun --overlap --nodes=%d --ntasks=%d --ntasks-per-node %d ./ziaprobe %d 42 %d --verbose '
-          '--timeout 60 --csv x/results.csv --ranks x/ranks-%d-%d.csv' % (
+          'srun --overlap --nodes=%d --ntasks=%d --ntasks-per-node %d ./ziaprobe %d 42 %d -v '
+          '-t 60 --csv x/results.csv --ranks x/ranks-%d-%d.csv' % (
               nodes, nodes * ppn, ppn, start, ppn, nodes, run),
           'Time test was completed in ' + printed, 'Slowest rank: %d' % slowest, '',
           '%.3f ms, %d node%s x %d = %d rank%s' % (
