@@ -1,192 +1,160 @@
 #!/bin/sh
-#SBATCH --job-name=ziatest
-#SBATCH --nodes=2
-#SBATCH --exclusive
-#SBATCH --time=00:55:00
-#SBATCH --no-requeue
-#SBATCH --no-kill
-#SBATCH --output=ziatest-%j.out
-##SBATCH --partition=NAME
-##SBATCH --account=NAME
+#SBATCH --job-name=ziatest --output=ziatest-%j.out
+#SBATCH --nodes=2 --exclusive --time=00:55:00
+#SBATCH --no-requeue --no-kill --signal=B:TERM@120
+# shellcheck disable=SC1003,SC2046,SC2086,SC2153,SC3045
 
 # Launches Ziatest on the nodes of a Slurm job, one launch after the other, and packs an archive to
 # hand in. Submit it from the directory in which you ran make:
 #
-#	sbatch --nodes=1 run_ziatest.sh --check=256	# only show what it would do on 256 nodes
-#	sbatch --nodes=256 run_ziatest.sh
 #	sbatch --nodes=256 --time=02:00:00 run_ziatest.sh SWEEP="2 16 128 256" TIMEOUT=120
 #
-# For the administrator:
-# - It writes ziatest-CLUSTER-JOBID/, ziatest-CLUSTER-JOBID.tar.gz (with -FAIL in the name if a
-#   verdict is FAIL or, without a summary, if a launch failed or was not made) and the log, in
-#   this directory.
-# - It cancels only its own steps, which are named ziatest-JOBID-PID.
-# - A launch takes at most TIMEOUT + 40 seconds. If its step has not ended by then, the job waits
-#   for Slurm to take a crashed node from it, for at most 5/3 of SlurmdTimeout plus a minute.
-# - squeue is called before and after each launch; while the step has not ended, every second for
-#   10 seconds, then every 10.
-# - The job survives the failure of any node but its first, and goes on without it.
+# For the administrator: it starts RUNS steps for each size, then one that asks each node for its
+# hardware. A launch takes at most TIMEOUT + 40 seconds, and its step a minute more to end. It
+# writes ziatest-CLUSTER-JOBID/, ziatest-CLUSTER-JOBID.tar.gz and its log, cancels only its own
+# steps, and ends two minutes before its time is over, or after scancel, with what it has.
 
 # ---- Edit from here to the next line of dashes; NAME=VALUE arguments take precedence ----
-
 # . /etc/profile.d/modules.sh	# if sh has no module command
 # module load ...	# what ziaprobe was built with
 
-RUNS=${RUNS:-4}	# launches of each size
-SWEEP=${SWEEP:-}	# sizes in nodes, such as "2 4 8"; if empty, the whole job
-NICS=${NICS:-}	# network interfaces of a node; if empty, those found on the first node
-PPN=${PPN:-}	# processes per node; if empty, one for each network interface
-CORES_PER_RANK=${CORES_PER_RANK:-}	# if empty, the smallest node's cores, divided evenly
-TIMEOUT=${TIMEOUT:-480}	# seconds for a launch
-SYSTEM_NODES=${SYSTEM_NODES:-}	# compute nodes of the whole system; if empty, all that sinfo shows
-PLACEMENT=${PLACEMENT:-"--hint=nomultithread --distribution=block:block"}
-SRUN_OPTIONS=${SRUN_OPTIONS:-}	# further options that srun needs, such as --mpi=pmix
-
+RUNS=4	# launches of each size
+SWEEP=	# sizes in nodes, such as "2 4 8"; if empty, the whole job
+PPN=	# processes per node; if empty, one for each network interface of the first node
+TIMEOUT=480	# seconds for a launch
+SYSTEM_NODES=	# compute nodes of the whole system; if empty, all that sinfo shows
+SRUN_OPTIONS=	# options that srun needs, such as --mpi=pmix; they override those below
 # ---- Edit no further ----
-
 export LC_ALL=C
-# Inherited settings of srun that would change a launch or its output: recorded, then unset
-inherited='SLURM_EXPORT_ENV SRUN_EXPORT_ENV SLURM_LABELIO SLURM_STDOUTMODE SLURM_STDERRMODE
-	SLURM_UNBUFFEREDIO SLURM_DEBUG SRUN_DEBUG SLURM_WORKING_DIR SLURM_DISTRIBUTION SLURM_HINT
-	SLURM_TRES_PER_TASK SLURM_CPUS_PER_TASK SLURM_NTASKS_PER_NODE SLURM_KILL_BAD_EXIT
-	SLURM_NO_KILL SLURM_TASK_PROLOG SLURM_TASK_EPILOG SLURM_PROLOG SLURM_EPILOG SLURM_OVERCOMMIT
-	SLURM_OVERLAP SLURM_EXACT SLURM_CPU_BIND SLURM_MEM_BIND'
-# shellcheck disable=SC3045 # dash, bash and ksh have ulimit -c
 ulimit -c 0	# no core dumps of a whole machine
-exec </dev/null	# a key pressed in salloc must not stop a launch
-step_name=ziatest-${SLURM_JOB_ID-}-$$
 
 die() {	# MESSAGE
 	printf 'run_ziatest.sh: error: %s\n' "$1" >&2
 	exit 1
 }
 
-disk_full() {	# FILE
-	die "cannot write $PWD/$1; if the disk is full, make room and submit the job again"
+# Writes to FILE the job's first SIZE nodes that respond: sinfo does not show them as down or with
+# a *, and srun has not named them in an earlier launch. Leaves their number in $found.
+find_nodes() {	# SIZE FILE
+	{
+		timeout -s KILL 5 sinfo --all --noheader --Node --format='%N %T' |
+			grep -E ' down|[*]'
+		grep -rohE 'failed on node [^ :]+' "$result/output" | awk '{ print $4, "failed" }'
+		echo "$nodes"
+	} | awk -v size="$1" 'NF == 2 { lost[$1] = 1 }
+		NF == 1 && !($1 in lost) && n++ < size' >"$2"
+	found=$(wc -l <"$2")
 }
 
-# The nodes of a launch are the first that the job still has. If a step leaves out some of the
-# job's nodes before its own, Slurm's PMIx plugin can hang. Nodes that were lost do not count.
-first_nodes() {	# SIZE
-	echo "$nodes_left" | head -n "$1"
-}
-
-launcher() {	# SIZE: srun and its options
-	srun="srun ${dead_steps:+--overlap }$PLACEMENT ${SRUN_OPTIONS:+$SRUN_OPTIONS }"
-	srun="$srun--job-name=$step_name --nodes=$1 --ntasks=$(($1 * PPN))"
-	if [ "$1" -lt "$job_nodes" ]; then
-		names=$(first_nodes "$1" | paste -s -d , -)
-		srun="$srun --nodelist='$(ask scontrol show hostlist "$names" || echo "$names")'"
-	fi
-	printf '%s\n' "$srun --cpus-per-task=$CORES_PER_RANK --ntasks-per-node"
-}
-
-# Launches on SIZE nodes for the time in $limit. Leaves the exit status in $status.
-launch() {	# SIZE RUN
-	output=$result/output/$1-$2.txt
-	step_nodes=$(first_nodes "$1")
-	start=$(now)
-	# ziaprobe's own timeout cannot act if the launcher never starts a process.
-	timeout --kill-after=10 $((limit + 30)) ./ziatest -v -t "$limit" \
-		--csv "$result/results.csv" --ranks "$result/ranks-$1-$2.csv" "$PPN" \
-		"$(launcher "$1")" >"$output" 2>&1
+# Launches in the background, so that a signal can end the launcher. Leaves its status in $status.
+# ziaprobe's own timeout cannot act if the launcher starts no process.
+launch() {
+	timeout --kill-after=10 $((TIMEOUT + 30)) ./ziatest -v -t "$TIMEOUT" \
+		--csv "$result/results.csv" --ranks "$result/ranks-$size-$run.csv" "$PPN" \
+		"srun --hint=nomultithread --distribution=block:block --cpus-per-task=$cores \
+$SRUN_OPTIONS --overlap --job-name=$step --nodelist=./$list --nodes=$size \
+--ntasks=$((size * PPN)) --ntasks-per-node" >"$output" 2>&1 &
+	launcher=$!
+	wait $launcher
 	status=$?
-	lines='^Time|^Slow'	# to be quoted in the log
-	if [ "$status" -ne 0 ]; then
-		failed=1
-		lines='error:'
-	fi
-	timed_out=
-	if [ $(($(now) - start)) -ge "$limit" ] || grep -q 'timeout of' "$output"; then
-		timed_out=' (timed out)'
-	fi
-	end_step
-	if [ "$status" -ne 0 ] && [ -z "$stopped" ]; then
-		wait_for_crash "$output"
-	fi
-	if [ -n "$(tail -c 1 "$output")" ]; then
-		echo >>"$output"	# the last line lacks a newline
-	fi
-	remark=$({ grep -E "$lines" "$output" || tail -n 1 "$output"; } | head -n 2 | words)
-	silent=$(echo "$step_nodes" | job/silent "$output")
-	printf '%s\n' ${silent:+"$silent"} "status $status" >>"$output" || disk_full "$output"
-	printf '%s\n' "launch $2 of $RUNS on $1 nodes: status $status$timed_out; $remark" \
-		${silent:+"$silent"}
+	launcher=
+	outcome="status $status; $(grep -E '^Time test|error:' "$output" | head -n 1)"
+	sed -i '$a\' "$output" # adds a newline if there is none at the end
+	for try in $(seq 30); do	# until the step has ended, for a minute
+		id=$({ timeout -s KILL 5 squeue --noheader --steps --format='%j %i' \
+			--jobs="$SLURM_JOB_ID" || echo "$step ?"; } | sed -n "s/^$step //p")
+		case $ending$id,$try in
+		,*|yes*) break ;;
+		*,1|*,15) timeout -s KILL 5 scancel "$id" 2>/dev/null ;;
+		*,30) echo 'the step has not ended' >>"$output" ;;
+		esac
+		sleep 2
+	done
+	echo "status $status" >>"$output"
 }
 
-# Records why a launch is not made, in its output and in the log.
-skip() {	# SIZE RUN REASON
-	failed=1
-	echo "not launched: $3" >"$result/output/$1-$2.txt" || disk_full "$result/output/$1-$2.txt"
-	echo "launch $2 of $RUNS on $1 nodes: not launched: $3"
-}
-
-if [ ! -f job/prepare.sh ]; then
-	die "cannot find Ziatest in $PWD; submit the job from the directory in which you ran make"
-fi
-job_end=
-stopped=	# why there are no further launches
-dead_steps=	# which further launches must overlap
-. job/slurm.sh
-. job/prepare.sh
-if ! { mkdir "$result" "$result/output" &&
-	echo 'This job did not finish; its log may show why.' >"$result/INCOMPLETE" &&
-	cp build.txt changes.diff "$result" &&
-	printf '%s\n\n%s\n' "$resolved" "$facts" >"$result/environment.txt"; }; then
-	disk_full "$result"
+number='[1-9][0-9]{0,5}'
+valid="(RUNS|TIMEOUT)=$number|(PPN|SYSTEM_NODES)=($number)?|SWEEP=( *$number( +$number)*)? *"
+for setting in "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
+	"SYSTEM_NODES=$SYSTEM_NODES" "$@"; do
+	if printf '%s\n' "$setting" | grep -qvxE "$valid|SRUN_OPTIONS=.*"; then
+		die "'$setting' is not valid; use a setting of the script, and numbers to 999999"
+	fi
+	eval "${setting%%=*}=\${setting#*=}"
+done
+result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-${SLURM_JOB_ID-}
+# A job that was submitted in a step inherits SLURM_STEP_ID; Slurm calls its script slurm_script.
+if [ -z "${SLURM_JOB_ID-}" ] || [ -z "${SLURMD_NODENAME-}" ] || [ -n "${SLURM_HET_SIZE-}" ] ||
+	{ [ -n "${SLURM_STEP_ID-}" ] && [ "${0##*/}" != slurm_script ]; }; then
+	die 'this is not a batch job with a single component; submit the script with sbatch'
+elif [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f changes.diff ]; then
+	die "there is no build in $PWD; run make, and submit the job from there"
+elif [ -e "$result" ] || [ -e "$result.tar.gz" ]; then
+	die "$PWD/$result or $result.tar.gz already exists; move it out of the way"
 fi
 
-failed=0
+# Inherited variables could hide nodes or change a launch. srun gets its options as arguments.
+unset $(env | grep -oE '^(SINFO|SQUEUE|SCANCEL)_\w+')
+facts=$(job/environment "$0")
+unset $(env | grep -oE '^(SLURM|SRUN)_\w+' |
+	grep -vE '^SLURM_(JOB|CONF|CLUSTER|WORKING_CLUSTER|JWT|SACK|PMI|MPI)')
+eval "$(echo "$facts" | grep -xE '(NODES_FOUND|INTERFACES|CORES)=[0-9]*')"
+PPN=${PPN:-$INTERFACES}
+SWEEP=$(printf '%s\n' ${SWEEP:-$SLURM_JOB_NUM_NODES} | sort -nru | paste -s -d ' ' -)
+if [ -z "$PPN" ]; then
+	die 'no network interface was found on the first node; set PPN'
+elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
+	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES"
+fi
+{ mkdir "$result" "$result/output" && cp build.txt changes.diff "$result"; } ||
+	die "cannot write to $PWD"
+printf '%s\n' "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
+	"SYSTEM_NODES=${SYSTEM_NODES:-$NODES_FOUND}" "SRUN_OPTIONS=$SRUN_OPTIONS" "$facts" \
+	>"$result/environment.txt"
+nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")
+cores=$((CORES < PPN ? 1 : CORES / PPN))
+ending='' launcher=''
+trap 'ending=yes; test -z "$launcher" || { kill $launcher 2>/dev/null; wait $launcher; }' TERM
 for size in $SWEEP; do
-	failures_in_a_row=0
+	failures=0
 	for run in $(seq "$RUNS"); do
-		if [ -z "$stopped" ]; then
-			check_job
-			if ! find_limit; then
-				stopped="only $left s of the job's time are left"
-			fi
-		fi
-		if [ -n "$stopped" ]; then
-			skip "$size" "$run" "$stopped"
-		elif [ "$(echo "$nodes_left" | wc -l)" -lt "$size" ]; then
-			skip "$size" "$run" "the job has lost $(lost_nodes "$all_nodes")"
-		elif [ "$failures_in_a_row" -ge 2 ]; then
-			skip "$size" "$run" 'two launches of this size failed in a row'
+		step=ziatest-$size-$run output=$result/output/$size-$run.txt
+		list=$result/nodes-$size-$run.txt
+		find_nodes "$size" "$list"
+		if [ -n "$ending" ]; then
+			outcome='not launched: the job is ending'
+		elif [ "$failures" -ge 2 ]; then
+			outcome='not launched: two launches of this size failed in a row'
+		elif [ "$found" -lt "$size" ]; then
+			outcome="not launched: only $found of the $SLURM_JOB_NUM_NODES nodes \
+respond, not $(echo "$nodes" | grep -vxFf "$list" | head -n 20 | paste -s -d ' ' -)"
 		else
-			launch "$size" "$run"
-			failures_in_a_row=$((status ? failures_in_a_row + 1 : 0))
+			launch
+			failures=$((status ? failures + 1 : 0))
 		fi
+		test -e "$output" || echo "$outcome" >"$output"
+		echo "launch $run of $RUNS on $size nodes: $outcome"
 	done
 done
-printf '\nThe programs, after the last launch:\n%s\n' "$(sha256sum ziatest ziaprobe)" \
-	>>"$result/environment.txt" || disk_full "$result/environment.txt"
 
-# Without a summary, the archive's name depends on the launches alone. A Python that is too old
-# also exits with status 1, but leaves the summary empty.
-timeout --kill-after=1 60 job/summarize --pictures "$result" "$result" >"$result/summary.txt"
-status=$?
-if [ "$status" -le 1 ] && [ -s "$result/summary.txt" ]; then
-	failed=$status
-	cat "$result/summary.txt"
-else
-	printf 'run_ziatest.sh: warning: there is no summary, because job/summarize failed; %s\n' \
-		'it needs python3 (3.6 or later), and must finish within a minute' >&2
-	rm -f "$result/summary.txt" "$result/scaling.svg" "$result/ranks.svg"
+if [ -z "$ending" ]; then
+	find_nodes "$SLURM_JOB_NUM_NODES" "$result/nodes.txt"
+	{
+		printf '\nThe nodes and the programs, after the last launch:\n'
+		timeout --kill-after=10 60 srun --overlap --nodelist="./$result/nodes.txt" \
+			--nodes="$found" --ntasks-per-node=1 job/environment --node |
+			job/environment --kinds
+		sha256sum ziatest ziaprobe
+	} >>"$result/environment.txt"
+	rm "$result/nodes.txt"
+	timeout --kill-after=10 60 job/summarize --pictures "$result" "$result" \
+		>"$result/summary.txt"
+	status=$?
+	find "$result/summary.txt" -empty -delete
 fi
-check_job	# stops here if the job was cancelled, which leaves no archive
-archive=$result.tar.gz
-if [ "$failed" -ne 0 ]; then
-	archive=$result-FAIL.tar.gz
-fi
-if ! { tar --exclude=INCOMPLETE -czf "$archive.part" "$result" &&
-	mv "$archive.part" "$archive"; }; then
-	rm -f "$archive.part"
-	disk_full "$archive"
-fi
-rm "$result/INCOMPLETE"
-if [ "$failed" -eq 0 ]; then
-	echo "Hand in $PWD/$archive"
-else
-	echo "This job has failed; correct the cause and submit it again. See $PWD/$archive"
-fi
-exit "$failed"
+{ tar -czf "$result.part" "$result" && mv "$result.part" "$result.tar.gz"; } ||
+	die "cannot write $PWD/$result.tar.gz; what it would contain is in $result"
+echo "The archive is $PWD/$result.tar.gz"
+cat "$result/summary.txt" 2>/dev/null && exit "$status"
+echo "For a summary, run job/summarize $result.tar.gz; it needs python3 (3.6 or later)"
+test -z "$(grep -rLx 'status 0' "$result/output")"

@@ -53,7 +53,7 @@ for file in 4-nodes.csv:csv submission/results.csv:csv 4-nodes-ranks.csv:ranks; 
 done
 
 # The batch job
-settings=$(sed -n "s/^settings='\(.*\)'/\1/p" job/prepare.sh)
+settings=$(sed -n 's|^\([A-Z_]*\)=.*#.*|\1|p' run_ziatest.sh | paste -s -d ' ' -)
 is 'the settings of the job' "$(first_column <job/README.md | grep -x '[A-Z_]*' |
 	paste -s -d ' ' -)" "$(echo "$settings" | tr ' ' '\n' | sort | paste -s -d ' ' -)"
 # shellcheck disable=SC2086 # words
