@@ -1,7 +1,7 @@
 /*
  * ziaprobe - the timed half of ziatest: start, initialise MPI, exchange a byte, report
  *
- *
+ *	LAUNCHER ziaprobe SEC USEC N [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]
  *
  * SEC and USEC are the start, as given by ziatest or by date +"%s %6N": seconds since 1970 (UTC),
  * and the microseconds within that second. N is the number of processes per node.
@@ -11,9 +11,9 @@
  * so on (the specification counts nodes from 1, so there the odd ones come first). In a pair, the
  * two processes with the same local rank exchange a byte:
  *
- *
- *
- *
+ *	originator                   responder
+ *	send one byte        --->    receive it
+ *	receive it, stamp    <---    answer with one byte
  *
  * If the number of blocks is odd, the last block also originates: it sends to block 0, which
  * answers after its own exchange. If there is only one block, each process exchanges the byte with
