@@ -114,9 +114,9 @@ static void write_outlier(FILE *file, const struct run *run, const struct outlie
 static void write_result(FILE *file, const struct run *run, const struct path *path,
 			 const struct outlier *outlier)
 {
-	char version[VERSION_SIZE], started[32], program[PROGRAM_SIZE];
 	time_t seconds = (time_t)(run->start / 1000000);
-	int64_t bytes;
+	const char *version = mpi_version();
+	char started[32];
 
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
@@ -135,13 +135,9 @@ static void write_result(FILE *file, const struct run *run, const struct path *p
 	write_text(file, run->records[run->worst * run->n].host);
 	write_text(file, run->records[run->reference * run->n].host);
 	write_ms(file, run->offsets[run->worst].bound);
-	bytes = read_program(program);
-	write_text(file, program);
-	fprintf(file, ",%lld", (long long)bytes);
-	read_mpi_version(version);
-	version[strcspn(version, ",")] = '\0';
-	write_text(file, version);
-	fputc('\n', file);
+	write_text(file, program_name());
+	fprintf(file, ",%lld,%.*s\n", (long long)program_size(), (int)strcspn(version, ","),
+		version);
 }
 
 /* Appends the result's row to the file NAME. Returns the exit status. */

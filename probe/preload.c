@@ -33,18 +33,15 @@ static char *words, **arguments; /* of ZIAPROBE, until the end of that call */
 static bool is_same_mpi(void)
 {
 	static const char open_mpi[] = "Open MPI";
-	char version[VERSION_SIZE], program[PROGRAM_SIZE];
-	bool is_open_mpi;
+	const char *version = mpi_version();
+	bool is_open_mpi = strncmp(version, open_mpi, strlen(open_mpi)) == 0;
 
-	read_mpi_version(version);
-	is_open_mpi = strncmp(version, open_mpi, strlen(open_mpi)) == 0;
 	if (is_open_mpi == (strcmp(BUILT_WITH, open_mpi) == 0))
 		return true;
-	read_program(program);
 	if (launched_world().rank <= 0)
 		print_error("libziaprobe.so was built with " BUILT_WITH ", but %s uses %s; build "
 			    "it with that library (make MPICC=...)\n",
-			    program, version);
+			    program_name(), version);
 	return false;
 }
 

@@ -159,25 +159,29 @@ void read_creation(struct record *record, int64_t boot)
 		record->stamp[PARENT_CREATED] = UNKNOWN;
 }
 
-/* Returns the size of the executable in bytes, and stores its name, without the directory, in NAME,
- * which has room for PROGRAM_SIZE bytes. They are 0 and empty if /proc cannot be read. */
-int64_t read_program(char *name)
+/* Returns the name of the executable, without the directory, in a static buffer. It is empty if
+ * /proc cannot be read. */
+const char *program_name(void)
 {
-	char path[PATH_MAX] = "";
-	struct stat file;
+	static char path[PATH_MAX] = "/";
 
-	*name = '\0';
-	if (stat("/proc/self/exe", &file) != 0 ||
-	    readlink("/proc/self/exe", path, sizeof path - 1) < 0)
-		return 0;
-	snprintf(name, PROGRAM_SIZE, "%s", strrchr(path, '/') + 1);
-	make_printable(name);
-	return file.st_size;
+	if (readlink("/proc/self/exe", path, sizeof path - 1) > 0)
+		make_printable(path);
+	return strrchr(path, '/') + 1;
 }
 
-/* Stores the first line of MPI's version in TEXT, which has room for VERSION_SIZE bytes. */
-void read_mpi_version(char *text)
+/* Returns the size of the executable in bytes, or 0 if /proc cannot be read. */
+int64_t program_size(void)
 {
+	struct stat file;
+
+	return stat("/proc/self/exe", &file) == 0 ? file.st_size : 0;
+}
+
+/* Returns the first line of MPI's version, in a static buffer. */
+const char *mpi_version(void)
+{
+	static char text[8192]; /* MPICH's maximum; Open MPI's is smaller */
 	int length;
 
 	MPI_Get_library_version(text, &length);
@@ -185,4 +189,5 @@ void read_mpi_version(char *text)
 	for (char *tab = text; (tab = strchr(tab, '\t'));)
 		*tab = ' ';
 	make_printable(text);
+	return text;
 }

@@ -128,8 +128,6 @@ static void print_clocks(const struct run *run)
 void print_report(const struct run *run, const struct path *path, const struct outlier *outlier)
 {
 	int nodes = run->size / run->n;
-	char version[VERSION_SIZE], program[PROGRAM_SIZE];
-	int64_t bytes;
 
 	fprintf(stderr, "\n%.3f ms, %d node%s x %d = %d rank%s\n", (double)run->time / 1000, nodes,
 		nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
@@ -142,8 +140,6 @@ void print_report(const struct run *run, const struct path *path, const struct o
 		fputs("fences: none\n", stderr);
 	if (nodes > 1)
 		print_clocks(run);
-	bytes = read_program(program);
-	fprintf(stderr, "executable: %s, %lld bytes\n", program, (long long)bytes);
-	read_mpi_version(version);
-	fprintf(stderr, "MPI: %s\n", version);
+	fprintf(stderr, "executable: %s, %lld bytes\nMPI: %s\n", program_name(),
+		(long long)program_size(), mpi_version());
 }

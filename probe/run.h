@@ -190,10 +190,9 @@ void find_function(void **function, const char *name, void *caller);
 struct world launched_world(void);
 void identify_node(struct record *record);
 void read_creation(struct record *record, int64_t boot);
-enum { PROGRAM_SIZE = 256 }; /* room for any file name */
-enum { VERSION_SIZE = 8192 }; /* MPICH's maximum; Open MPI's is smaller */
-int64_t read_program(char *name);
-void read_mpi_version(char *text);
+const char *program_name(void);
+int64_t program_size(void);
+const char *mpi_version(void);
 
 /* ---- timeout.c ---- */
 
