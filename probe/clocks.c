@@ -12,21 +12,6 @@
 
 enum { ROUND_TRIPS = 10 }; /* per pair of clocks; the shortest is used */
 
-/* Receives a stamp from RANK. If FIRST is set, RANK may not have got this far yet, so this rank
- * sleeps while it waits and leaves its core to ranks that still have work to do. */
-static int64_t receive(int rank, int first)
-{
-	MPI_Request request;
-	int64_t stamp;
-
-	MPI_Irecv(&stamp, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD, &request);
-	if (first)
-		sleep_until_complete(&request);
-	else
-		MPI_Wait(&request, MPI_STATUS_IGNORE);
-	return stamp;
-}
-
 /* Compares clocks for BLOCK, one of BLOCKS blocks of N ranks. Only the first rank of BLOCK calls
  * this. It sends its clock to the child blocks, then asks the parent block for that block's clock.
  * Returns the offset of this clock from the parent's, or 0 for block 0, which has no parent. */
@@ -43,15 +28,16 @@ struct estimate compare_clocks(int block, int blocks, int n)
 			int child = (block + (int)stride) * n;
 			int64_t here;
 
-			receive(child, i == 0);
+			MPI_Recv(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
 			here = now();
 			MPI_Send(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD);
 		}
 	for (int i = 0; block > 0 && i < ROUND_TRIPS; i++) {
 		int64_t before = now(), there, trip;
 
-		MPI_Send(&before, 1, MPI_INT64_T, parent, 0, MPI_COMM_WORLD);
-		there = receive(parent, i == 0);
+		MPI_Sendrecv(&before, 1, MPI_INT64_T, parent, 0, &there, 1, MPI_INT64_T, parent, 0,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		trip = now() - before;
 		if (trip >= 0 && (trip + 1) / 2 + 1 < best.bound)
 			best = (struct estimate){before + trip / 2 - there, (trip + 1) / 2 + 1};

@@ -5,6 +5,21 @@
  */
 #include "run.h"
 
+#include <poll.h>
+
+/* Waits until REQUEST is complete. Checks once a millisecond and sleeps in between, because a rank
+ * that polls all the time would delay others on the same cores. */
+static void sleep_until_complete(MPI_Request *request)
+{
+	int complete = 0;
+
+	MPI_Test(request, &complete, MPI_STATUS_IGNORE);
+	while (!complete) {
+		poll(NULL, 0, 1);
+		MPI_Test(request, &complete, MPI_STATUS_IGNORE);
+	}
+}
+
 /* Returns once rank 0 has called this function too, which it does when it has all stamps. This is
  * a broadcast because a barrier would send messages to ranks that may still be on the clock. */
 void sleep_until_released(void)

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 
 struct world world = {-1, -1};
 
@@ -101,17 +100,4 @@ void *allocate(int count, size_t size)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	return block;
-}
-
-/* Waits until REQUEST is complete. Checks once a millisecond and sleeps in between, because a rank
- * that polls all the time would delay others on the same cores. */
-void sleep_until_complete(MPI_Request *request)
-{
-	int complete = 0;
-
-	MPI_Test(request, &complete, MPI_STATUS_IGNORE);
-	while (!complete) {
-		poll(NULL, 0, 1);
-		MPI_Test(request, &complete, MPI_STATUS_IGNORE);
-	}
 }

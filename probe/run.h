@@ -60,12 +60,10 @@
 #define MPI_Get_processor_name PMPI_Get_processor_name
 #define MPI_Ibarrier PMPI_Ibarrier
 #define MPI_Ibcast PMPI_Ibcast
-#define MPI_Irecv PMPI_Irecv
 #define MPI_Recv PMPI_Recv
 #define MPI_Send PMPI_Send
 #define MPI_Sendrecv PMPI_Sendrecv
 #define MPI_Test PMPI_Test
-#define MPI_Wait PMPI_Wait
 #endif
 
 #define UNKNOWN INT64_MIN /* a time that is not known, or that a rank does not have */
@@ -167,7 +165,6 @@ uint64_t hash(uint64_t before, const char *text);
 #define print_warning(...) fprintf(stderr, "ziaprobe: warning: " __VA_ARGS__)
 void make_printable(char *text);
 void *allocate(int count, size_t size);
-void sleep_until_complete(MPI_Request *request);
 
 /* ---- work.c ---- */
 
