@@ -201,23 +201,17 @@ int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t leng
 	return column == CPU_WAIT ? cpu_wait : length - cpu - cpu_wait;
 }
 
-/* Returns the sum of RANK's steps in COLUMN. Returns UNKNOWN if there is none, or if one of them is
- * not known. */
+/* Returns the sum of RANK's steps in COLUMN, or UNKNOWN if none has a value in it. */
 static int64_t sum_steps(const struct run *run, int rank, enum column column)
 {
-	int64_t sum = UNKNOWN;
+	int64_t sum = UNKNOWN, value;
 
 	for (enum mark mark = PARENT_CREATED; mark < MARKS; mark++) {
-		int64_t length = UNKNOWN, value;
-
-		if (applies(run, mark, column))
-			length = step_length(run, rank, mark);
-		if (length == UNKNOWN) /* there is no such step */
-			continue;
-		value = step_value(run, rank, mark, length, column);
-		if (value == UNKNOWN)
-			return UNKNOWN;
-		sum = MAX(sum, 0) + value;
+		if (!applies(run, mark, column))
+			continue; /* without finding out how long the step is */
+		value = step_value(run, rank, mark, step_length(run, rank, mark), column);
+		if (value != UNKNOWN)
+			sum = MAX(sum, 0) + value;
 	}
 	return sum;
 }

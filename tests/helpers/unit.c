@@ -1108,13 +1108,6 @@ static void test_paths(void)
 	ok(column_value(&run, 3, FAULTS) == 10 && column_value(&run, 6, CPU) == 5 * 4000,
 	   "if a fence does not count, what is done in it belongs to the step around it");
 
-	make_up(&run);
-	forget_wait(&run, 3, INIT_RETURNED);
-	finish(&run, &path);
-	ok(column_value(&run, 3, CPU) == 4 * 4000 && column_value(&run, 3, CPU_WAIT) == UNKNOWN &&
-		   column_value(&run, 3, BLOCKED) == UNKNOWN,
-	   "a sum is unknown if a part of it is");
-
 	/* The outlier's kind is the one that is furthest above its own median, not the largest
 	 * one. */
 	for (int mark = MAIN_ENTERED; mark <= INIT_RETURNED; mark++) {
