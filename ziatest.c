@@ -47,8 +47,7 @@ static const char help[] =
 	"  program   measure this MPI program, unmodified, instead of ziaprobe\n"
 	"\n"
 	"  -v, --verbose          also print where the time went\n"
-	"  --csv FILE             append the result to FILE as one row; a new FILE\n"
-	"                         gets a header\n"
+	"  --csv FILE             append the result to FILE as one row\n"
 	"  --ranks FILE           write one row for each rank to FILE, replacing\n"
 	"                         those that --ranks wrote there before\n"
 	"  -t, --timeout SECONDS  end all ranks SECONDS after the start, and print what\n"
@@ -95,8 +94,7 @@ static char *number(const char *name, char *text)
 	long long value = strtoll(text, NULL, 10);
 
 	if (text[strspn(text, "0123456789")] || value < 1 || value > INT_MAX)
-		fail(2, "%s must be a whole number from 1 to %d, not '%s'%s", name, INT_MAX, text,
-		     *name == 'N' ? "; put N before the launcher" : "");
+		fail(2, "%s must be a whole number from 1 to %d, not '%s'", name, INT_MAX, text);
 	return text + strspn(text, "0");
 }
 
@@ -120,8 +118,7 @@ static char *find_probe(void)
 		if (is_program(path))
 			return path;
 	}
-	fail(1, "cannot find an executable ziaprobe in the current directory or next to ziatest; "
-		"build it with 'make'");
+	fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with 'make'");
 }
 
 /* Returns an assignment to LD_PRELOAD: the path of libziaprobe.so, which is next to PROBE or in
@@ -140,10 +137,7 @@ static char *preload_library(const char *probe)
 		fail(1, "cannot find libziaprobe.so next to ziaprobe or in ../lib; build it with "
 			"'make'");
 	if (strpbrk(path, ": \t\n"))
-		fail(1,
-		     "'%s' cannot be preloaded: the path contains a blank or a colon; move Ziatest "
-		     "to another directory",
-		     path);
+		fail(1, "cannot preload '%s': its path has a blank or a colon; move Ziatest", path);
 	if (asprintf(&assignment, "LD_PRELOAD=%s%s%s", path, before && *before ? ":" : "",
 		     before ? before : "") < 0)
 		fail(1, "cannot build the command line:");
@@ -286,7 +280,7 @@ int main(int argc, char **argv)
 	/* These are static so that leak checkers do not report them. */
 	static char **words, *variable;
 	static FILE *out, *arguments; /* write to line and rest */
-	const char *launcher = "mpirun -npernode", *program = NULL, *begin, *file;
+	const char *launcher = "mpirun -npernode", *program = NULL, *file;
 	char sec[24], usec[24], *line, *rest, **command;
 	size_t length, size, first, count = 5;
 	struct timespec start;
@@ -329,40 +323,25 @@ int main(int argc, char **argv)
 		at = optind;
 	}
 	if (argc - optind < 1)
-		fail(2, "N, the number of processes per node, is missing%s",
-		     argc > 1 ? "; a word after --csv, --ranks or -t is that option's value" : "");
+		fail(2, "N, the number of processes per node, is missing");
 	words[0] = words[4] = number("N", argv[optind]);
 	if (argc - optind >= 2)
 		launcher = argv[optind + 1];
 	if (argc - optind >= 3)
 		program = argv[optind + 2];
-	begin = launcher + strspn(launcher, " \t\n");
-	if (!*begin || *begin == '#')
-		fail(2,
-		     "no launcher in '%s', the argument after N; give a command such as mpirun "
-		     "-npernode",
-		     launcher);
-	if (*begin == '-')
-		fail(2,
-		     "the launcher begins with '-': '%s', the argument after N; put options "
-		     "before N",
+	if (strchr("-#", launcher[strspn(launcher, " \t\n")])) /* or if there is nothing else */
+		fail(2, "'%s', the argument after N, is not a launcher; put options before N",
 		     launcher);
 	if (contains_pipe(launcher))
 		fail(2,
-		     "the launcher contains a pipe: '%s'; N and ziaprobe would become arguments of "
-		     "its last command, so pipe ziatest instead: ./ziatest N \"...\" 2>&1 | tee log"
-		     ", or yes | ./ziatest N \"...\"; if the | is not a pipe, quote it",
+		     "the launcher contains a pipe: '%s'; quote the |, or pipe ziatest instead: "
+		     "./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \"...\"",
 		     launcher);
-
 	if (program && (!*program || *program == '-'))
-		fail(2,
-		     "'%s', the argument after the launcher, is not a program; put the launcher "
-		     "and its options in quotes: '%s ...'",
+		fail(2, "'%s' is not a program; quote the launcher and its options: '%s ...'",
 		     program, launcher);
 	if (program && !strpbrk(launcher, special) && !ends_in_option(launcher))
-		fail(2,
-		     "N would become an argument of the launcher, '%s'; end the launcher with the "
-		     "option for the number of processes per node, or put {} where N belongs",
+		fail(2, "'%s' has no place for N; end it with the option that takes N, or use {}",
 		     launcher);
 
 	first = strstr(launcher, "{}") ? 1 : 0; /* If there is a {}, N is not appended. */
@@ -372,9 +351,7 @@ int main(int argc, char **argv)
 	if (program) {
 		for (size_t i = 4; i < count; i++) {
 			if (strpbrk(words[i], blanks))
-				fail(2,
-				     "the file name '%s' contains a blank; with a program, "
-				     "use one without",
+				fail(2, "with a program, a file name must have no blanks: '%s'",
 				     words[i]);
 			fprintf(arguments, " %s", words[i]);
 		}

@@ -450,8 +450,8 @@ for path in "$tmp/a b" "$tmp/a:b"; do
 	cp "$bin/probe" "$path/ziaprobe"
 	touch "$path/libziaprobe.so"
 	cd "$path" || exit 1
-	not_started "the library is in ${path##*/}" "'$path/libziaprobe.so' cannot be preloaded: \
-the path contains a blank or a colon; move Ziatest to another directory"
+	not_started "the library is in ${path##*/}" "cannot preload '$path/libziaprobe.so': its \
+path has a blank or a colon; move Ziatest"
 done
 cd "$tmp/here" || exit 1
 
@@ -491,8 +491,7 @@ wrong() {
 }
 needed='must be a whole number from 1 to 2147483647, not'
 for n in abc 0 3.5 '' 99999999999 4x ' 4' +4 2147483648; do
-	wrong "N '$n'" "N $needed '$(echo "$n" | sed 's/[.+]/\\&/')'; put N before the launcher" \
-		"$n" fake
+	wrong "N '$n'" "N $needed '$(echo "$n" | sed 's/[.+]/\\&/')'" "$n" fake
 done
 for seconds in 0 -1 1.5 x '' 99999999999; do
 	wrong "--timeout '$seconds'" "--timeout $needed '$seconds'" --timeout "$seconds" 4 fake
@@ -503,38 +502,31 @@ wrong '--unknown' "unknown option or missing value: '--unknown'" --unknown 4
 wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '' 4 fake
 missing='N, the number of processes per node, is missing'
 wrong 'no arguments' "$missing"
-wrong 'N as a file' "$missing; a word after --csv, --ranks or -t is that option's value" --csv 4
-wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'; put N before the launcher" \
-	--csv 4 'mpirun -n'
-wrong 'an unquoted launcher' "'--ntasks', the argument after the launcher, is not a program; put \
-the launcher and its options in quotes: 'srun \.\.\.'" 4 srun --ntasks 4
-wrong 'an empty program' "'', the argument after the launcher, is not a program; .*" 4 'fake -n' ''
+wrong 'N as a file' "$missing" --csv 4
+wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'" --csv 4 'mpirun -n'
+wrong 'an unquoted launcher' "'--ntasks' is not a program; quote the launcher and its options: \
+'srun \.\.\.'" 4 srun --ntasks 4
+wrong 'an empty program' "'' is not a program; .*" 4 'fake -n' ''
 for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
-	wrong "launcher '$launcher', with a program" "N would become an argument of the launcher, \
-'$launcher'; end the launcher with the option for the number of processes per node, or put \
-\{\} where N belongs" 4 "$launcher" ./solver
+	wrong "launcher '$launcher', with a program" "'$launcher' has no place for N; end it with \
+the option that takes N, or use \{\}" 4 "$launcher" ./solver
 done
 for option in --csv --ranks; do
 	wrong "a blank in the name for $option, with a program" \
-		"the file name 'a b' contains a blank; with a program, use one without" \
+		"with a program, a file name must have no blanks: 'a b'" \
 		$option 'a b' 4 'fake -n' ./solver
 done
-for launcher in '' ' ' '#' '# srun -n 4' '	 #x'; do
-	wrong "launcher '$launcher'" "no launcher in '$launcher', the argument after N; give a \
-command such as mpirun -npernode" 4 "$launcher"
-done
-for launcher in --csv ' -v'; do
-	wrong "launcher '$launcher'" "the launcher begins with '-': '$launcher', the argument \
-after N; put options before N" 4 "$launcher"
+for launcher in '' ' ' '#' '# srun -n 4' '	 #x' --csv ' -v'; do
+	wrong "launcher '$launcher'" "'$launcher', the argument after N, is not a launcher; put \
+options before N" 4 "$launcher"
 done
 
 # A pipe would take N and the probe, and tee would overwrite the probe.
 refused() {	# LAUNCHER
 	run ziatest 4 "$1"
 	is "a pipe is refused: $(printf '%s' "$1" | sed 's/\\/&&/g' | tr '\n' ' ')" \
-		"$out/$err/$status" "/ziatest: error: the launcher contains a pipe: '$1'; N and \
-ziaprobe would become arguments of its last command, so pipe ziatest instead: \
-./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \"...\"; if the | is not a pipe, quote it
+		"$out/$err/$status" "/ziatest: error: the launcher contains a pipe: '$1'; quote \
+the |, or pipe ziatest instead: ./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \"...\"
 $usage_line/2"
 }
 usage_line=$(ziatest --help | head -n 1)
