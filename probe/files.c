@@ -111,13 +111,17 @@ static void write_outlier(FILE *file, const struct run *run, const struct outlie
 	write_text(file, outlier->kind < COLUMNS ? headings[outlier->kind].name : "");
 }
 
-static void write_result(FILE *file, const struct run *run, const struct path *path,
-			 const struct outlier *outlier)
+/* Appends the result's row to the file NAME. Returns the exit status. */
+int append_row(const struct run *run, const struct path *path, const struct outlier *outlier,
+	       const char *name)
 {
+	FILE *file = open_file("--csv", name, csv_header, true);
 	time_t seconds = (time_t)(run->start / 1000000);
 	const char *version = mpi_version();
 	char started[32];
 
+	if (!file)
+		return 1;
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
 		run->n, run->size);
@@ -138,17 +142,6 @@ static void write_result(FILE *file, const struct run *run, const struct path *p
 	write_text(file, program_name());
 	fprintf(file, ",%lld,%.*s\n", (long long)program_size(), (int)strcspn(version, ","),
 		version);
-}
-
-/* Appends the result's row to the file NAME. Returns the exit status. */
-int append_row(const struct run *run, const struct path *path, const struct outlier *outlier,
-	       const char *name)
-{
-	FILE *file = open_file("--csv", name, csv_header, true);
-
-	if (!file)
-		return 1;
-	write_result(file, run, path, outlier);
 	return close_file(file, name);
 }
 
