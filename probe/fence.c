@@ -64,10 +64,9 @@ int in_fence(int64_t *since, enum mark *from)
 	return waiting;
 }
 
-/* Fills in the fences in RECORD: their stamps, and what this process had done by then. A fence in
- * which this rank did not wait has no stamp of leaving. RECORD must already hold INIT_RETURNED.
- * Counting stops at the first fence that had not ended by then; its stamps and those of later
- * fences are UNKNOWN. */
+/* Fills in the stamps of fences in RECORD, which must already hold INIT_RETURNED. A fence in which
+ * this rank did not wait has no stamp of leaving. Counting stops at the first fence that had not
+ * ended by then; its stamps and those of later fences are UNKNOWN. */
 void read_fences(struct record *record)
 {
 	int64_t *stamp = record->stamp;
@@ -75,17 +74,13 @@ void read_fences(struct record *record)
 	for (int m = FENCE_ENTERED; m < FENCES_END; m++)
 		stamp[m] = UNKNOWN;
 	for (int i = 0; i < FENCES; i++) {
-		enum mark entered = fence_mark(FENCE_ENTERED, i), left = fence_mark(FENCE_LEFT, i);
 		int64_t ended = fences[i].ended;
 
 		if (!ended || ended > stamp[INIT_RETURNED])
 			break;
-		stamp[entered] = fences[i].entered;
-		store_reading(record, entered);
-		if (fences[i].state == WAITING) {
-			stamp[left] = ended;
-			store_reading(record, left);
-		}
+		stamp[fence_mark(FENCE_ENTERED, i)] = fences[i].entered;
+		if (fences[i].state == WAITING)
+			stamp[fence_mark(FENCE_LEFT, i)] = ended;
 	}
 }
 

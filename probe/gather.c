@@ -51,9 +51,8 @@ void gather_records(struct run *run, struct record *mine, int64_t boot, struct e
 
 	identify_node(mine);
 	read_creation(mine, boot);
-	store_reading(mine, MAIN_ENTERED);
 	read_fences(mine);
-	store_reading(mine, INIT_RETURNED);
+	store_readings(mine);
 	if (world.rank % run->n == 0)
 		mine->clock = compare_clocks(world.rank / run->n, run->size / run->n, run->n);
 	if (world.rank == 0)

@@ -170,7 +170,7 @@ void *allocate(int count, size_t size);
 
 void note_work(enum mark mark);
 struct work work_between(enum mark from, enum mark to);
-void store_reading(struct record *record, enum mark mark);
+void store_readings(struct record *record);
 struct work recorded_work(const struct record *record, enum mark from, enum mark to);
 
 /* ---- fence.c ---- */

@@ -76,14 +76,16 @@ static uint32_t to_cell(int64_t us)
 	return us == UNKNOWN ? UINT32_MAX : (uint32_t)MIN(us, UINT32_MAX - 1);
 }
 
-/* Stores the reading at MARK in RECORD. */
-void store_reading(struct record *record, enum mark mark)
+/* Stores all readings in RECORD. */
+void store_readings(struct record *record)
 {
-	int i = (int)mark - MAIN_ENTERED;
+	for (int i = 0; i < READINGS; i++) {
+		struct work work = readings[MAIN_ENTERED + i];
 
-	record->cpu[i] = to_cell(readings[mark].cpu);
-	record->cpu_wait[i] = to_cell(readings[mark].cpu_wait);
-	record->faults[i] = (uint16_t)MIN(readings[mark].faults, UINT16_MAX);
+		record->cpu[i] = to_cell(work.cpu);
+		record->cpu_wait[i] = to_cell(work.cpu_wait);
+		record->faults[i] = (uint16_t)MIN(work.faults, UINT16_MAX);
+	}
 }
 
 /* Returns the reading at MARK in RECORD. Before main, all readings are 0. */

@@ -501,15 +501,14 @@ static void test_work(void)
 	   "the main thread's time on a CPU, read by another thread");
 	readings[FENCE_ENTERED] = readings[FENCE_LEFT] = (struct work){5, 7, 3};
 	readings[FENCE_ENTERED].cpu_wait = UNKNOWN;
-	store_reading(&record, FENCE_ENTERED);
-	store_reading(&record, FENCE_LEFT);
+	store_readings(&record);
 	work = recorded_work(&record, START, FENCE_ENTERED);
 	ok(work.cpu == 5 && work.cpu_wait == UNKNOWN && work.faults == 3,
 	   "work is counted from 0 at the start, and may be unknown");
 	work = recorded_work(&record, FENCE_ENTERED, FENCE_LEFT);
 	ok(work.cpu == 0 && work.cpu_wait == UNKNOWN, "so is what is counted from there");
 	readings[MAIN_ENTERED] = (struct work){9, 9, 9}; /* fences that overlap */
-	store_reading(&record, MAIN_ENTERED);
+	store_readings(&record);
 	work = recorded_work(&record, MAIN_ENTERED, FENCE_LEFT);
 	ok(work.cpu == 0 && work.cpu_wait == 0 && work.faults == 0, "work is never negative");
 	ok(to_cell(UNKNOWN) == UINT32_MAX && to_cell(7) == 7 && to_cell(5000 * s) == UINT32_MAX - 1,
