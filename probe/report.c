@@ -6,10 +6,13 @@
  */
 #include "run.h"
 
-/* Prints "RANK on HOST". */
-static void print_rank(const struct run *run, int rank)
+/* Returns "RANK on HOST", in a static buffer. */
+static const char *place_of(const struct run *run, int rank)
 {
-	fprintf(stderr, "%d on %s", rank, run->records[rank].host);
+	static char text[80];
+
+	snprintf(text, sizeof text, "%d on %s", rank, run->records[rank].host);
+	return text;
 }
 
 /* If COLUMN is an exchange with another rank, prints WITH and the partner of RANK. */
@@ -17,10 +20,8 @@ static void print_partner(const struct run *run, enum column column, int rank, c
 {
 	int partner = responder(rank, run->size, run->n);
 
-	if ((column != EXCHANGE && column != REPEAT) || partner == rank)
-		return;
-	fputs(with, stderr);
-	print_rank(run, partner);
+	if ((column == EXCHANGE || column == REPEAT) && partner != rank)
+		fprintf(stderr, "%s%s", with, place_of(run, partner));
 }
 
 /* Prints the step of the critical path that stands out, if there is one. */
@@ -41,8 +42,7 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 	}
 	column = outlier->step->column;
 	rank = outlier->step->end.rank;
-	fprintf(stderr, "outlier: %s of rank ", headings[column].name);
-	print_rank(run, rank);
+	fprintf(stderr, "outlier: %s of rank %s", headings[column].name, place_of(run, rank));
 	if (outlier->others > 0)
 		fprintf(stderr, " and %d more rank%s there", outlier->others,
 			outlier->others > 1 ? "s" : "");
@@ -67,16 +67,14 @@ static void print_path(const struct run *run, const struct path *path)
 
 			fprintf(stderr, "  %*s", widths[column], format_value(column, value));
 		}
-		fputs("  ", stderr);
-		print_rank(run, end.rank);
+		fprintf(stderr, "  %s", place_of(run, end.rank));
 		print_partner(run, step->column, end.rank, ", with ");
 		if (step->column == DAEMON)
 			fprintf(stderr, ", %s", run->records[end.rank].parent);
-		if (step->column == FENCE) {
-			fputs(awaited.rank < 0 ? ", did not hold" : ", last in: ", stderr);
-			if (awaited.rank >= 0)
-				print_rank(run, awaited.rank);
-		}
+		if (step->column == FENCE && awaited.rank < 0)
+			fputs(", did not hold", stderr);
+		else if (step->column == FENCE)
+			fprintf(stderr, ", last in: %s", place_of(run, awaited.rank));
 		fputc('\n', stderr);
 	}
 }
@@ -96,8 +94,8 @@ static void print_table(const struct run *run)
 			fprintf(stderr, "%*s", 23 - (int)strlen(name),
 				format_value(column, summary.min));
 			fprintf(stderr, " %11s", format_value(column, summary.median));
-			fprintf(stderr, " %11s  ", format_value(column, summary.max));
-			print_rank(run, summary.slowest);
+			fprintf(stderr, " %11s  %s", format_value(column, summary.max),
+				place_of(run, summary.slowest));
 			print_partner(run, column, summary.slowest, ", with ");
 		}
 		fputc('\n', stderr);
