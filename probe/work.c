@@ -12,6 +12,8 @@
 
 static struct work readings[TIMED_OUT + 1];
 
+static int schedstat = -2; /* not opened yet; it is kept open because opening it takes 4 us */
+
 /* Returns how long the main thread has been on a CPU, in us. The clock is the one that
  * pthread_getcpuclockid() returns for the main thread. Its id is computed here because, before
  * glibc 2.34, that function was in libpthread, not in libc. The main thread's id is the process id,
@@ -25,15 +27,14 @@ static int64_t read_cpu(void)
  * record it. In that case, /proc/self/schedstat is missing or contains only zeros. */
 static int64_t read_cpu_wait(void)
 {
-	static int file = -2; /* not opened yet; it is kept open because opening it takes 4 us */
 	char text[80] = "", *end = text;
 	int64_t waited, times;
 
-	if (file == -2)
-		file = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+	if (schedstat == -2)
+		schedstat = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
 	/* It holds three numbers: the time on a CPU as of the last tick, in ns; the time spent
 	 * waiting for a CPU, in ns; and how many times the thread was scheduled on a CPU. */
-	if (pread(file, text, sizeof text - 1, 0) <= 0)
+	if (pread(schedstat, text, sizeof text - 1, 0) <= 0)
 		return UNKNOWN;
 	strtoll(text, &end, 10);
 	waited = strtoll(end, &end, 10);
@@ -76,7 +77,7 @@ static uint32_t to_cell(int64_t us)
 	return us == UNKNOWN ? UINT32_MAX : (uint32_t)MIN(us, UINT32_MAX - 1);
 }
 
-/* Stores all readings in RECORD. */
+/* Stores all readings in RECORD. Later ones will not include cpu_wait. */
 void store_readings(struct record *record)
 {
 	for (int i = 0; i < READINGS; i++) {
@@ -86,6 +87,8 @@ void store_readings(struct record *record)
 		record->cpu_wait[i] = to_cell(work.cpu_wait);
 		record->faults[i] = (uint16_t)MIN(work.faults, UINT16_MAX);
 	}
+	close(schedstat);
+	schedstat = -1; /* The user's program may get the same descriptor. */
 }
 
 /* Returns the reading at MARK in RECORD. Before main, all readings are 0. */
