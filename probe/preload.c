@@ -48,13 +48,12 @@ static bool is_same_mpi(void)
 /* Takes this library out of LD_PRELOAD, so that what the program starts is not measured. */
 static void clean_environment(void)
 {
-	char *preload = getenv("LD_PRELOAD"), *own, *after;
+	char *preload = getenv("LD_PRELOAD"), *own = NULL, *after;
 	Dl_info library;
 
 	unsetenv("ZIAPROBE");
-	if (!preload || !dladdr(&called, &library))
-		return;
-	own = strstr(preload, library.dli_fname);
+	if (preload && dladdr(&called, &library))
+		own = strstr(preload, library.dli_fname);
 	if (!own)
 		return;
 	after = own + strlen(library.dli_fname);

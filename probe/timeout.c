@@ -21,6 +21,7 @@
 static int64_t job_start; /* a stamp */
 static int limit; /* seconds after job_start */
 static atomic_int timed_out; /* the handler may run in another thread */
+static sigset_t alarm_only; /* SIGALRM */
 
 /* What arm_timeout() has replaced, for disarm_timeout(), and when, by the monotonic clock, in us */
 static struct sigaction old_action;
@@ -131,12 +132,11 @@ static void time_out(int number)
 	_exit(124);
 }
 
-/* Sets TIMER to expire in US, and calls it off if that is 0. Stores the timer as it was in
- * *BEFORE. */
-static void set_timer(struct itimerval timer, int64_t us, struct itimerval *before)
+/* Sets TIMER to expire in US, and calls it off if that is 0. */
+static void set_timer(struct itimerval timer, int64_t us)
 {
 	timer.it_value = (struct timeval){us / 1000000, us % 1000000};
-	setitimer(ITIMER_REAL, &timer, before);
+	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 /* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that moment has
@@ -147,20 +147,19 @@ void arm_timeout(int64_t start, int seconds)
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	int64_t left = start - now() + (int64_t)seconds * 1000000; /* us */
 	struct itimerval none = {.it_value = {0, 0}};
-	sigset_t set;
 
 	job_start = start;
 	limit = seconds;
-	sigemptyset(&set);
-	sigaddset(&set, SIGALRM);
-	sigprocmask(SIG_BLOCK, &set, &old_mask);
+	sigemptyset(&alarm_only);
+	sigaddset(&alarm_only, SIGALRM);
+	sigprocmask(SIG_BLOCK, &alarm_only, &old_mask);
 	armed = read_clock(CLOCK_MONOTONIC);
-	set_timer(none, 0, &old_timer);
-	if (sigtimedwait(&set, NULL, &(struct timespec){0, 0}) == SIGALRM)
+	setitimer(ITIMER_REAL, &none, &old_timer);
+	if (sigtimedwait(&alarm_only, NULL, &(struct timespec){0, 0}) == SIGALRM)
 		old_timer.it_value = (struct timeval){0, 1}; /* the program's own, pending */
 	sigaction(SIGALRM, &action, &old_action);
-	sigprocmask(SIG_UNBLOCK, &set, NULL); /* the inherited mask may block it */
-	set_timer(none, MAX(left, 1), NULL);
+	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL); /* the inherited mask may block it */
+	set_timer(none, MAX(left, 1));
 }
 
 /* Undoes what arm_timeout() has done, if it was called. An alarm of the program's own comes when it
@@ -168,21 +167,18 @@ void arm_timeout(int64_t start, int seconds)
 void disarm_timeout(void)
 {
 	int64_t left = (int64_t)old_timer.it_value.tv_sec * 1000000 + old_timer.it_value.tv_usec;
-	sigset_t set;
 
 	if (!limit)
 		return;
-	set_timer(old_timer, 0, NULL);
+	set_timer(old_timer, 0);
 	if (timed_out)
 		alarm(2); /* time_out() needs it, in another thread */
 	stop_if_timed_out();
-	sigemptyset(&set);
-	sigaddset(&set, SIGALRM);
 	sigaction(SIGALRM, &old_action, NULL);
 	if (sigismember(&old_mask, SIGALRM))
-		sigprocmask(SIG_BLOCK, &set, NULL);
+		sigprocmask(SIG_BLOCK, &alarm_only, NULL);
 	if (left > 0)
-		set_timer(old_timer, MAX(left - (read_clock(CLOCK_MONOTONIC) - armed), 1), NULL);
+		set_timer(old_timer, MAX(left - (read_clock(CLOCK_MONOTONIC) - armed), 1));
 }
 
 /* Does not return if the timeout has expired: the handler may be running in a helper thread of the
