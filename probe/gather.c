@@ -13,11 +13,8 @@ static void sleep_until_complete(MPI_Request *request)
 {
 	int complete = 0;
 
-	MPI_Test(request, &complete, MPI_STATUS_IGNORE);
-	while (!complete) {
+	while (MPI_Test(request, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && !complete)
 		poll(NULL, 0, 1);
-		MPI_Test(request, &complete, MPI_STATUS_IGNORE);
-	}
 }
 
 /* Returns once rank 0 has called this function too, which it does when it has all stamps. This is
