@@ -6,7 +6,7 @@
  * such limit), so the parent of block i is i & (i - 1). Comparing all blocks takes at most as many
  * rounds as their number has binary digits.
  *
- * Off the clock.
+ * Off the clock for all ranks, so one that waits for its partner need not sleep.
  */
 #include "run.h"
 
