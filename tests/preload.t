@@ -87,6 +87,7 @@ static void start_mpi(int with_threads)
 	CHECK(!getenv("ZIAPROBE"));
 	preload = getenv("LD_PRELOAD");
 	CHECK(!left_over || (*left_over ? preload && !strcmp(preload, left_over) : !preload));
+	CHECK(!left_over || system("! ls -l /proc/$PPID/fd | grep -q schedstat") == 0);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
