@@ -163,7 +163,11 @@ rm here/changes.diff
 refused 'no build' 'there is no build in /.*/here; run make, and submit the job from there'
 unset SLURM_JOB_ID SLURMD_NODENAME SLURM_JOB_NUM_NODES SLURM_JOB_NODELIST SLURM_JOB_CPUS_PER_NODE
 
-# A sweep with the real summary, in an environment that would distort it, submitted in a step
+# A sweep with the real summary, submitted in a step, in an environment that would distort it. Each
+# node has 16 cores, two of which are reserved, and sinfo shows the nodes only if asked for all.
+sed -i 's/CPUs=16/& CoreSpecCount=2/; s/^KillWait=.*/KillWait=30/' "$SLURM_CONF"
+scontrol reconfigure
+scontrol update partitionname=all hidden=yes
 clone=clone
 job sweep "SLURM_STEP_ID=0 SLURM_LABELIO=1 SLURM_DISTRIBUTION=cyclic SLURM_THREADS_PER_CORE=2 \
 	SLURM_NTASKS_PER_CORE=2 SLURM_OVERCOMMIT=1 SLURM_MPI_TYPE=pmix SLURM_TASK_PROLOG=/no/such \
@@ -188,7 +192,7 @@ is 'a sweep: the outputs end in the status' "$ends" '2-1 status 0
 4-1 status 0
 4-2 status 0'
 like 'a sweep: the command line' "$(head -n 1 sweep/ziatest-*/output/2-1.txt)" \
-	"srun --hint=nomultithread --distribution=block:block --cpus-per-task=8 --mpi=pmix \
+	"srun --hint=nomultithread --distribution=block:block --cpus-per-task=7 --mpi=pmix \
 --overlap --job-name=ziatest-2-1 --nodelist=./ziatest-virtual-[0-9]*/nodes-2-1.txt --nodes=2 \
 --ntasks=4 --ntasks-per-node 2 ./ziaprobe .* 2 --verbose --timeout 480 --csv .*"
 is 'a sweep: the nodes' "$(tail -n 9 sweep/ziatest-*/nodes-[24]-1.txt | grep -x 'n.' |
@@ -196,7 +200,7 @@ is 'a sweep: the nodes' "$(tail -n 9 sweep/ziatest-*/nodes-[24]-1.txt | grep -x 
 is 'a sweep: no secret is recorded' "$(grep -r secret-word sweep/ziatest-*/)" ''
 like 'a sweep: the facts' "$(cat sweep/ziatest-*/environment.txt)" "RUNS=2\|SWEEP=4 2\|PPN=2\|\
 TIMEOUT=480\|SYSTEM_NODES=4\|SRUN_OPTIONS=--mpi=pmix\|DATE=2[^|]*Z\|NODES_FOUND=8\|\
-NODES_UNUSED=[0-9] [^|]*\|CORES=16\|INTERFACES=\|PROBE=/.*/sweep/ziaprobe on [^|,]*, [^|]*\|\
+NODES_UNUSED=[0-9] [^|]*\|CORES=14\|INTERFACES=\|PROBE=/.*/sweep/ziaprobe on [^|,]*, [^|]*\|\
 SRUN=/.*/srun\|slurm-wlm [0-9.]*\|(.*\|)?SLURM_DISTRIBUTION=cyclic\|.*\|SLURM_LABELIO=1\|.*\|\
 UCX_TLS=tcp\|ZIATEST_SYNC=0\|ExcNodeList=n8\|Features=\(null\)\|ReqNodeList=n\[1-4]\|\|\
 The batch script:\|	#!/bin/sh\|.*\|\|The nodes and the programs, after the last launch:\|\
@@ -251,8 +255,6 @@ $ends" './ziatest-virtual-ID.tar.gz 0
 2-2 status 0'
 
 # The end of a job. In the background, because Slurm looks at the time only now and then.
-sed -i 's/^KillWait=.*/KillWait=30/' "$SLURM_CONF"
-scontrol reconfigure
 SHIM='0 Init sleep 100' job ending '' '--nodes=1 --nodelist=n8 --time=2' RUNS=2 PPN=1 "$injected" &
 # shellcheck disable=SC2016 # a shell reads it
 SHIM='n7 Init if mkdir stopped; then kill -STOP $(ps -o ppid= -p $PPID); else
@@ -375,8 +377,8 @@ wait
 look ending
 ending 'a job that runs out of time'
 look stuck
-is 'a step does not end: the next launch is made' "$ends" '2-1 status 124
-2-2 status 0'
+like 'a step does not end: the next launch is made' "$ends" \
+	'2-1 status [1-9][0-9]*\|2-2 status 0'
 like 'a step does not end: the output says so' "$(cat stuck/ziatest-*/output/2-1.txt)" \
 	'.*\|the step has not ended\|status [1-9][0-9]*'
 is 'a step does not end: an archive' "$left $status" './ziatest-virtual-ID.tar.gz 0'
