@@ -200,7 +200,7 @@ batch script: PPN=1\|batch script: it lacks [23] lines of run_ziatest.sh\|\|" \
 		/^\texec /d
 		s/^\tRUNS=.*/\tmodule load warm\n\tRUNS=3\t# launches/
 		s/^\tSWEEP=.*/&\n\tSRUN_OPTIONS=\"--mpi=pmix -v\"\n\tPPN=1; true/
-		s/^\t# ---- Edit no further.*/\t# mine\n&\n\tPPN=1/" environment.txt'
+		s/^\t# ---- Edit no further.*/\t# mine\n&\n\t# ---- Edit it\n\tPPN=1\n&/" environment.txt'
 reviewed "variables, without Slurm's own" "changes.diff: built outside git\|variable: LD_PRELOAD=\
 /x.so\|variable: OMPI_MCA_plm_slurm_args_x=y\|variable: HYDRA_DEBUG=1\|variable: MV2_X=2\|variable: \
 SLURM_MPI_TYPE=pmi2\|\|" 'echo UNKNOWN >changes.diff
