@@ -484,6 +484,10 @@ first 26 'exchange of a responder' 14:exchange:900 'outlier: n13 with n14'
 first 2000 'daemon of an originator' 1235:daemon:30000 'outlier: n1235 with n1236'
 first 2000 'init of a responder' 1234:init:30000 'outlier: n1234'
 is 'ranks.svg: no other bar is the outlier' "$(grep -c outlier pictures/ranks.svg)" 1
+says 'a late rank, not the first of its node' 0 '' \
+	'sed -i "s/^\(3,2,n2,.*\),261.000,/\1,961.000,/" ranks-8-1.csv' --pictures late
+is 'ranks.svg, a late rank, not the first of its node: the first bar' \
+	"$(texts late/ranks.svg | grep -A 1000 ' ms$' | grep -m 1 '^n')" n2
 echo mine >mine
 ln -sf ../mine pictures/ranks.svg
 run "$summarize" --pictures pictures it
