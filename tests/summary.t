@@ -145,9 +145,10 @@ is 'no compiled modules are left' "$(find "$top/job" -name '*pyc*')" ''
 # Problems, and facts
 says 'too few nodes' 1 "\|1 problem; no points to review\|\|compute nodes    8 of 9, 88.8 % .*\|\|\
 Problems\|compute nodes: 8 of 9, fewer than 99 %\|\|ms" 'add SYSTEM_NODES=9 NODES_FOUND=9'
-says 'too few ranks on one node' 1 "network interfaces per node: 2 or 4\|nodes            cores 64, \
-.*Problems\|ranks per node: 2 for 4 network interfaces on 1 node \(n7\)\|" \
-	'sed -i "s/^8 nodes: .*/&\n1 node: interfaces 4, rate 1, down 0, cores 8 (n7)/" environment.txt'
+says 'too few ranks on one node' 1 "network interfaces per node: 2 or 4\|nodes            cores \
+64, .*Problems\|ranks per node: 2 for 4 network interfaces on 1 node \(n7\)\|" \
+	'sed -i "s/^8 nodes: .*/&\n1 node: interfaces 4, rate 1, down 0, cores 8 (n7)/" \
+		environment.txt'
 says 'too few ranks on the first node of a job that stopped' 1 "interfaces per node: 4\|\
 nodes            -; Slurm 22.05.8.*Problems\|ranks per node: 2 for 4 network interfaces on the \
 first node\|" 'stops; add INTERFACES=4'
@@ -158,9 +159,9 @@ says 'a small executable in a launch that is not valid' 1 'Problems\|contradicti
 says 'more than eight later launches' 0 \
 	'Later launches: 9, the median 606.0 ms \(602.0 to 610.0\)\|' \
 	"rm -r *; python3 $top/tests/helpers/archive.py x RUNS=10 SWEEP=8; mv x/* ."
-says 'facts that are missing' 0 "Ziatest: job unknown on unknown, unknown, Open MPI v4.1.4\|.*\|compute \
-nodes    8 of - \(.*\|nodes            -; Slurm -\|executable       104913536 bytes \
-\(at least 104857600 required\), on -\|build            commit -, sources changed\|" \
+says 'facts that are missing' 0 "Ziatest: job unknown on unknown, unknown, Open MPI \
+v4.1.4\|.*\|compute nodes    8 of - \(.*\|nodes            -; Slurm -\|executable       104913536 \
+bytes \(at least 104857600 required\), on -\|build            commit -, sources changed\|" \
 	'printf "%s\n" "RUNS=3" "SWEEP=4 8 4" "PPN=2" >environment.txt; rm build.txt changes.diff'
 
 # To review, in its order
@@ -171,18 +172,19 @@ launches were mixed: launch 1 on 4 nodes started at [^|]*:00.000042Z, after [^|]
 nodes: the clock of n2 is off by -6.030 ms\|launches not started on a node of the job: 1\|warm \
 start: 2 of 8 nodes read no page of a file in the first launch\|nodes of more than one kind: 1 \
 node: interfaces 0, rate 1, down 3, cores 8 \(n7\)\|network interfaces that are down: 3 on 1 node \
-\(n7\)\|no network interface found on 1 node \(n7\)\|setting: SYSTEM_NODES=8 \(found: 9\)\|setting: \
-PPN=2 \(network interfaces: [^|]*1\)\|setting: SRUN_OPTIONS=--bcast\|nodes outside the job: 3 idle, 1 \
-down\|option of the job: ReqNodeList=n1\|launch 3 on 4 nodes: the step has not ended\|batch script: \
-module load x\|changes.diff: ziatest.c\|variable: UCX_TLS=x\|\|" '
+\(n7\)\|no network interface found on 1 node \(n7\)\|setting: SYSTEM_NODES=8 \(found: \
+9\)\|setting: PPN=2 \(network interfaces: [^|]*1\)\|setting: SRUN_OPTIONS=--bcast\|nodes outside \
+the job: 3 idle, 1 down\|option of the job: ReqNodeList=n1\|launch 3 on 4 nodes: the step has not \
+ended\|batch script: module load x\|changes.diff: ziatest.c\|variable: UCX_TLS=x\|\|" '
 	not_launched 8-2 x
 	sed -i "s/ 1795253667 / 1795253640 /" output/4-1.txt
 	sed -i "s/^2026-11-21T09:34:27/2026-11-21T09:34:00/" results.csv
 	cell 6 27 -6.030; cell 5 6 ""; warm ranks-8-1.csv 3 5
 	sed -i "s/^2,2,\(.*\),3,/2,2,\1,0,/" ranks-8-1.csv
-	sed -i "s/^\(8 nodes: interfaces\) 2\(.*\)/\1 1\2\n1 node: interfaces 0, rate 1, down 3, cores 8 \
-(n7)/" environment.txt
-	add NODES_FOUND=9 SRUN_OPTIONS=--bcast "NODES_UNUSED=3 idle, 1 down" ReqNodeList=n1 UCX_TLS=x
+	sed -i "s/^\(8 nodes: interfaces\) 2\(.*\)/\1 1\2\n1 node: interfaces 0, rate 1, down 3, \
+cores 8 (n7)/" environment.txt
+	add NODES_FOUND=9 SRUN_OPTIONS=--bcast \
+	"NODES_UNUSED=3 idle, 1 down" ReqNodeList=n1 UCX_TLS=x
 	sed -i "s/^status/the step has not ended\n&/" output/4-3.txt
 	sed -i "s/^\t# ---- Edit no.*/\tmodule load x\n&/" environment.txt
 	echo "diff --git a/ziatest.c b/ziatest.c" >changes.diff'
@@ -195,30 +197,35 @@ like 'at most five of each kind: all count' "$out" '.*\|No problems; 32 points t
 reviewed 'an unknown number of nodes' "SYSTEM_NODES is not known: sinfo did not answer\|\|" \
 	'add SYSTEM_NODES= NODES_FOUND='
 reviewed 'lines of the batch script' "batch script: module load warm\|batch script: PPN=1; true\|\
-batch script: PPN=1\|batch script: it lacks [23] lines of run_ziatest.sh\|\|" \
+batch script: PPN=1\|batch script: it lacks 2 lines of run_ziatest.sh\|\|" \
 	'sed -i "s/^\t#SBATCH --nodes.*/\t#SBATCH --nodes=8/
-		/^\texec /d
+		/^\tulimit \|^\texport /d
 		s/^\tRUNS=.*/\tmodule load warm\n\tRUNS=3\t# launches/
-		s/^\tSWEEP=.*/&\n\tSRUN_OPTIONS=\"--mpi=pmix -v\"\n\tPPN=1; true/
-		s/^\t# ---- Edit no further.*/\t# mine\n&\n\t# ---- Edit it\n\tPPN=1\n&/" environment.txt'
+		s/^\tSWEEP=\t.*/&\n\tSRUN_OPTIONS=\"--mpi=pmix -v\"\n\tPPN=1; true/
+		s/^\t# ---- Edit no further.*/\t# mine\n&\n\t# ---- Edit it\n\tPPN=1\n&/" \
+		environment.txt'
 reviewed "variables, without Slurm's own" "changes.diff: built outside git\|variable: LD_PRELOAD=\
-/x.so\|variable: OMPI_MCA_plm_slurm_args_x=y\|variable: HYDRA_DEBUG=1\|variable: MV2_X=2\|variable: \
-SLURM_MPI_TYPE=pmi2\|\|" 'echo UNKNOWN >changes.diff
-	add LD_PRELOAD=/x.so PRTE_MCA_plm_slurm_args=y OMPI_MCA_plm_slurm_args_x=y HYDRA_BOOTSTRAP=slurm \
+/x.so\|variable: OMPI_MCA_plm_slurm_args_x=y\|variable: HYDRA_DEBUG=1\|variable: \
+MV2_X=2\|variable: SLURM_MPI_TYPE=pmi2\|\|" 'echo UNKNOWN >changes.diff
+	add LD_PRELOAD=/x.so PRTE_MCA_plm_slurm_args=y OMPI_MCA_plm_slurm_args_x=y \
+		HYDRA_BOOTSTRAP=slurm \
 		HYDRA_LAUNCHER_EXTRA_ARGS=x I_MPI_HYDRA_BOOTSTRAP=slurm HYDRA_DEBUG=1 MV2_X=2 \
 		I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=x SLURM_MPI_TYPE=pmi2 SLURM_CONF=y MYMPI_X=1'
 for clock in 'cell 2 27 6.000' 'cell 2 27 -7.000; cell 2 30 7.000'; do
-	says "a clock that is off by little: $clock" 0 '\|No problems; no points to review\|' "$clock"
+	says "a clock that is off by little: $clock" 0 '\|No problems; no points to review\|' \
+	"$clock"
 done
-says 'an unknown clock' 0 'clocks           started on a node of the job; node clocks within - ms\|' \
+says 'an unknown clock' 0 \
+	'clocks           started on a node of the job; node clocks within - ms\|' \
 	'cell 4 27 ""'
 
 # Carelessness
 contradicts 'a lost output' \
-	'launch 2 on 8 nodes: there is no output, but SWEEP is "8 4" and RUNS is 3\|' 'rm output/8-2.txt'
-like 'a lost output: its row and its file of ranks' "$out" ".*\|contradiction: launch 2 on 8 nodes: \
-it has a file of ranks, but the output is \"missing\"\|contradiction: results.csv: a launch started \
-at [^|]*:07.000042Z, but according to no output\|.*"
+	'launch 2 on 8 nodes: there is no output, but SWEEP is "8 4" and RUNS is 3\|' \
+	'rm output/8-2.txt'
+like 'a lost output: its row and its file of ranks' "$out" ".*\|contradiction: launch 2 on 8 \
+nodes: it has a file of ranks, but the output is \"missing\"\|contradiction: results.csv: a launch \
+started at [^|]*:07.000042Z, but according to no output\|.*"
 contradicts 'a lost row' "launch 1 on 4 nodes: \"Time [^|]*\" in its output of \
 2026-11-21T09:34:27.000042Z, but there is no row of its start" 'sed -i 5d results.csv'
 contradicts 'a lost file of ranks' 'launch 1 on 4 nodes: "Time [^|]*, but there is no file' \
@@ -231,75 +238,83 @@ contradicts 'an output that lacks its last character' \
 contradicts 'a truncated row' 'launch 3 on 4 nodes: "[^|]*, but there is no row' \
 	'truncate -s -5 results.csv'
 ranks='"8 ranks, the last at 401.000 ms", but'
-contradicts 'a truncated file of ranks' "launch 1 on 4 nodes: in its row, $ranks \"7 ranks, the last \
-at 401.000 ms\" in its file of ranks" 'truncate -s -5 ranks-4-1.csv'
+contradicts 'a truncated file of ranks' "launch 1 on 4 nodes: in its row, $ranks \"7 ranks, the \
+last at 401.000 ms\" in its file of ranks" 'truncate -s -5 ranks-4-1.csv'
 contradicts 'two files of ranks in one' "launch 1 on 4 nodes: in its row, $ranks \"16 ranks, the" \
 	'sed 1d ranks-4-2.csv >>ranks-4-1.csv'
-contradicts 'files of ranks that are mixed up' "launch 1 on 8 nodes: in its row, \"16 ranks, the last \
-at 601.000 ms\", but \"16 ranks, the last at 602.000 ms\"" 'swap ranks-8-1.csv ranks-8-2.csv'
+contradicts 'files of ranks that are mixed up' "launch 1 on 8 nodes: in its row, \"16 ranks, the \
+last at 601.000 ms\", but \"16 ranks, the last at 602.000 ms\"" 'swap ranks-8-1.csv ranks-8-2.csv'
 contradicts 'outputs that are mixed up' "launch 1 on 8 nodes: in its row, \"16 ranks, [^|]*\|.*To \
-review\|the clock went back, or launches were mixed: launch 2 on 8 nodes started at [^|]*:57.000042Z\
-, after [^|]*:07.000042Z" 'swap output/8-1.txt output/8-2.txt'
+review\|the clock went back, or launches were mixed: launch 2 on 8 nodes started at \
+[^|]*:57.000042Z, after [^|]*:07.000042Z" 'swap output/8-1.txt output/8-2.txt'
 contradicts 'a row left over' 'results.csv: a launch started at 2025-[^|]*, but according to no' \
 	'sed -i "2{p; s/^2026/2025/}" results.csv'
-contradicts 'an output left over' "launch 4 on 8 nodes: there is an output, but SWEEP is \"8 4\" and \
-RUNS is 3" 'cp output/8-3.txt output/8-4.txt'
-contradicts 'a file of ranks left over' "launch 1 on 5 nodes: it has a file of ranks, but the output \
-is \"missing\"" 'cp ranks-4-3.csv ranks-5-1.csv'
+contradicts 'an output left over' "launch 4 on 8 nodes: there is an output, but SWEEP is \"8 4\" \
+and RUNS is 3" 'cp output/8-3.txt output/8-4.txt'
+contradicts 'a file of ranks left over' "launch 1 on 5 nodes: it has a file of ranks, but the \
+output is \"missing\"" 'cp ranks-4-3.csv ranks-5-1.csv'
 contradicts 'a file of ranks of a launch that was not made' \
 	'launch 3 on 4 nodes: it has a file of ranks, but the output is "not launched: x"' \
 	'cp ranks-4-3.csv x; not_launched 4-3 x; mv x ranks-4-3.csv'
-contradicts 'an executable of another size' "launch 2 on 4 nodes: in its row, \"104913537 bytes, Open \
-MPI v4.1.4\", but \"104913536 bytes, Open MPI v4.1.4\" in the first row" 'cell 6 32 104913537'
-contradicts 'another MPI library' 'launch 2 on 4 nodes: in its row, "104913536 bytes, MPICH", but "' \
+contradicts 'an executable of another size' "launch 2 on 4 nodes: in its row, \"104913537 bytes, \
+Open MPI v4.1.4\", but \"104913536 bytes, Open MPI v4.1.4\" in the first row" 'cell 6 32 104913537'
+contradicts 'another MPI library' \
+	'launch 2 on 4 nodes: in its row, "104913536 bytes, MPICH", but "' \
 	'cell 6 33 MPICH'
-contradicts 'another executable' 'launch 2 on 4 nodes: in its row, "mine on 4 nodes x 2 [^|]*"ziapro' \
+contradicts 'another executable' \
+	'launch 2 on 4 nodes: in its row, "mine on 4 nodes x 2 [^|]*"ziapro' \
 	'cell 6 31 mine'
 contradicts 'another program' 'ziatest: SHA-256 [0-9a-f]{64} after the last launch, 0{64} in' \
 	'sed -i "s/^.*  ziatest$/$(printf %064d 0)  ziatest/" build.txt'
-contradicts 'a lost build.txt' 'ziatest: SHA-256 [0-9a-f]{64} after the last launch, - in build.txt' \
+contradicts 'a lost build.txt' \
+	'ziatest: SHA-256 [0-9a-f]{64} after the last launch, - in build.txt' \
 	'rm build.txt'
 contradicts 'the same start twice' \
 	'launch 2 on 4 nodes: it started at [^|]*, and so did launch 1 on 4 ' \
 	'cp output/4-1.txt output/4-2.txt'
 contradicts 'the same row twice' \
-	'launch 1 on 8 nodes: results.csv has 2 rows for its start at 2026-11' 'sed -i 2p results.csv'
-contradicts 'another number of processes' "launch 1 on 8 nodes: in its row, \"ziaprobe on 8 nodes x \
-2 = 16 ranks\", but \"ziaprobe on 8 nodes x 4 = 32 ranks\" according to the settings" 'add PPN=4'
+	'launch 1 on 8 nodes: results.csv has 2 rows for its start at 2026-11' \
+	'sed -i 2p results.csv'
+contradicts 'another number of processes' "launch 1 on 8 nodes: in its row, \"ziaprobe on 8 nodes \
+x 2 = 16 ranks\", but \"ziaprobe on 8 nodes x 4 = 32 ranks\" according to the settings" 'add PPN=4'
 contradicts 'a time changed in its row' "launch 1 on 8 nodes: in its row, \"501.000 ms\", but \
-\"601.000 ms\" is the sum of the steps\|[^|]*\"Time test was completed in   501.00 millisecs, 501.000 \
-ms, [^|]*\", but \"Time test was completed in   601.00 millisecs, 601.000 ms" 'cell 2 5 501.000'
+\"601.000 ms\" is the sum of the steps\|[^|]*\"Time test was completed in   501.00 millisecs, \
+501.000 ms, [^|]*\", but \"Time test was completed in   601.00 millisecs, 601.000 ms" \
+	'cell 2 5 501.000'
 contradicts 'a step that is too long' "launch 1 on 8 nodes: in its row, \"601.000 ms\", but \
 \"1000000000400.000 ms\" is the sum of the steps\|" 'cell 2 10 999999999999.000'
 contradicts 'a negative step' \
 	'launch 1 on 8 nodes: in its row, spawn_ms is negative, -200.000\|' \
 	'cell 2 10 -200.000; cell 2 12 661.000'
-contradicts 'an output without its time' 'launch 1 on 8 nodes: in its row, "Time [^|]*", but "" in' \
+contradicts 'an output without its time' \
+	'launch 1 on 8 nodes: in its row, "Time [^|]*", but "" in' \
 	'sed -i "/^Time/d; /^601/d" output/8-1.txt'
 
 # Honest jobs: which launch the figure is, problems, points to review
 honest 'the first launch failed' 1 "\|8 nodes x 2 = 16 ranks: 602.0 ms, launch 2; launch 1 is not \
 valid \([^|]*\|Later launches: 603.0 ms\|1 problem; no points to review\|.*Problems\|launch 1 on 8 \
-nodes: status 1\|    slurmstepd: error: execve\(\): no\|    ziaprobe: error: a\|    ziaprobe: error: \
-b\|\|ms .*\|8 nodes  first( +-){11}\|8 nodes  the middle of 2 \(602.0 to 603.0\)  602.0" \
+nodes: status 1\|    slurmstepd: error: execve\(\): no\|    ziaprobe: error: a\|    ziaprobe: \
+error: b\|\|ms .*\|8 nodes  first( +-){11}\|8 nodes  the middle of 2 \(602.0 to 603.0\)  602.0" \
 	"fails 8-1 1 \"Error 1\" \"ziaprobe: error: a\" \"ziaprobe: error: a\" \
 		\"ziaprobe: error: b\" \"slurmstepd: error: execve(): no\""
 honest 'two launches failed' 1 ', launch 3; launches 1 to 2 are not valid \([^L]*\|2 problems; ' \
 	'fails 8-1 1; fails 8-2 1'
 lost='fails 8-1 143; fails 8-2 1; not_launched 8-3 "two launches of this size failed in a row"'
-honest 'no launch of the larger size is valid' 1 "4 nodes x 2 = 8 ranks: 401.0 ms, the first launch \
-of this size, after 2 others \([^|]*\|.*Problems\|compute nodes: 4 of 8, fewer than 99 %\|launch 1 on \
-8 nodes: status 143\|launch 2 on 8 nodes: status 1\|launch 3 on 8 nodes: not launched: two launches of \
-this size failed in a row\|\|" "$lost"
+honest 'no launch of the larger size is valid' 1 "4 nodes x 2 = 8 ranks: 401.0 ms, the first \
+launch of this size, after 2 others \([^|]*\|.*Problems\|compute nodes: 4 of 8, fewer than 99 \
+%\|launch 1 on 8 nodes: status 143\|launch 2 on 8 nodes: status 1\|launch 3 on 8 nodes: not \
+launched: two launches of this size failed in a row\|\|" "$lost"
 honest 'nor is the first of the smaller size' 1 \
 	', launch 2; launch 1 is not valid; 2 of another size came before \(' "$lost; fails 4-1 1"
-honest 'no valid launch' 1 "[^|]*Z, -\|no valid launch\|7 problems; [^|]*\|\|compute nodes    - of 8 \
-\(.*\|executable       - bytes .*\|launches         0 of 6 valid\|clocks[^|]*within - ms\|\|Problems\|no \
-figure: no launch is valid\|launch 1 on 8 nodes: status 1\|" \
+honest 'no valid launch' 1 "[^|]*Z, -\|no valid launch\|7 problems; [^|]*\|\|compute nodes    - of \
+8 \(.*\|executable       - bytes .*\|launches         0 of 6 valid\|clocks[^|]*within - \
+ms\|\|Problems\|no figure: no launch is valid\|launch 1 on 8 nodes: status 1\|" \
 	'for launch in 8-1 8-2 8-3 4-1 4-2 4-3; do fails $launch 1; done; rm results.csv'
-cut='rm output/4-[23].txt ranks-4-[123].csv; sed -i 5,7d results.csv; sed -i 3,\$d output/4-1.txt; stops'
-honest 'a job that was cut off' 0 "No problems; 4 points .*To review\|launch 1 on 4 nodes: no status\|\
-launch 2 on 4 nodes: no output\|launch 3 on 4 nodes: no output\|the job did not finish\|\|" "$cut"
+cut='rm output/4-[23].txt ranks-4-[123].csv; sed -i 5,7d results.csv
+	sed -i 3,\$d output/4-1.txt; stops'
+honest 'a job that was cut off' 0 "No problems; 4 points .*To review\|launch 1 on 4 nodes: no \
+status\|launch 2 on 4 nodes: no output\|launch 3 on 4 nodes: no output\|the job did not \
+finish\|\|" "$cut"
 says 'a job that was cut off, an output that is lost' 1 'launch 2 on 8 nodes: there is no output' \
 	"$cut; rm output/8-2.txt"
 honest 'a job that was cut off before its first launch' 1 'no figure' 'rm output/* ranks* r*; stops'
@@ -307,15 +322,18 @@ honest 'a node that died before the output was on the disk' 0 'the job did not f
 	': >output/4-3.txt; stops'
 honest 'a launch that failed and cut its row' 0 'launch 3 on 4 nodes: status 1' \
 	'truncate -s -9 results.csv; sed -i "s/^status 0/status 1/" output/4-3.txt'
-honest 'an error after the result' 0 'review\|launch 3 on 8 nodes: status 0\|    ziaprobe: error: x' \
+honest 'an error after the result' 0 \
+	'review\|launch 3 on 8 nodes: status 0\|    ziaprobe: error: x' \
 	'sed -i "s/^status/ziaprobe: error: x\n&/" output/8-3.txt'
-honest 'an error of ziatest, status 0' 0 'review\|launch 3 on 8 nodes: status 0\|    foo ziatest: er' \
+honest 'an error of ziatest, status 0' 0 \
+	'review\|launch 3 on 8 nodes: status 0\|    foo ziatest: er' \
 	'sed -i "s/^status/foo ziatest: error: not found\n&/" output/8-3.txt'
 honest 'a failure after the result' 0 'review\|launch 3 on 8 nodes: status 1\|\|' \
 	'sed -i "s/^status 0/status 1/" output/8-3.txt'
 honest 'a clock step that is negative, and almost 0' 0 '8 nodes  first +601.0 [^|]* 80.0 +0.0  ' \
 	'cell 2 14 80.010; cell 2 15 -0.010'
-honest 'text before the result' 0 'No problems; no' 'sed -i "s/^Time/loaded foo Time/" output/8-1.txt'
+honest 'text before the result' 0 'No problems; no' \
+	'sed -i "s/^Time/loaded foo Time/" output/8-1.txt'
 honest 'warnings' 0 'no points .*Warnings\|launch 1 on 8 nodes: ziaprobe: warning: w\|\|' \
 	'sed -i "2s/^/ziaprobe: warning: w\n/" output/8-1.txt'
 honest 'no daemon step' 0 '8 nodes  first +601.0 +- +210.0 ' \
@@ -334,14 +352,16 @@ silent() {	# WHAT PATTERN NODE...: after a timeout of launch 2, in which these n
 }
 silent 'two nodes are silent' \
 	'; no response from: n3.x.org n7.x.org\|    ziaprobe: error: timeout' n1 n2 n4 n5 n6 n8
-silent 'one node speaks' '; response from n1.x.org only: the others are silent, or its clock is ahead\|' n1
+silent 'one node speaks' \
+	'; response from n1.x.org only: the others are silent, or its clock is ahead\|' n1
 silent 'all nodes speak' '\|' n1 n2 n3 n4 n5 n6 n7 n8
 silent 'none of the nodes speaks' '\|' m1
 honest 'nodes that are silent after a result' 0 'launch 2 on 8 nodes: status 124\|' \
 	'sed -i "s/^status 0/$(timeouts n1 n2 | head -n 1)\nstatus 124/" output/8-2.txt'
 job job MPI='MPICH 4.0.2' FENCES= HOST='n?' RUNS=1
-honest 'MPICH, hosts with ?, one launch' 0 "[^|]*MPICH 4.0.2\|8 nodes x 2 [^|]*\|No problems; [^|]*\|.*\
-\|8 nodes  first +601.0 +10.0 +200.0 +20.0 +291.0 +- +80[^|]*\|8 nodes  later( +-){11}\|" true
+honest 'MPICH, hosts with ?, one launch' 0 "[^|]*MPICH 4.0.2\|8 nodes x 2 [^|]*\|No problems; \
+[^|]*\|.*\|8 nodes  first +601.0 +10.0 +200.0 +20.0 +291.0 +- +80[^|]*\|8 nodes  later( +-){11}\|" \
+	true
 job job PPN=1 SWEEP=1
 honest 'one node' 0 '\|1 node x 1 = 1 rank: 251.0 ms, .*\|1 node  first' true
 job job PPN=1 SWEEP='100 1' RUNS=3
@@ -439,13 +459,13 @@ valid +problems +to review\|job.tgz +virtual +2026-11-21T09:33:54Z +Open MPI v4.
 +402.0 +10.0 +100.0 [^|]*/1"
 (cd other && fails 4-1 1 && fails 4-2 1 && warm ranks-4-3.csv 1 2)
 run "$summarize" job other
-like 'a figure that is launch 3' "$out" ".*\|other [^|]* 403.0 +2 of 4 +- +1 of 3 +3 +2\|\|.*\|other \
-+first( +-){11}\|.*\|other +middle +403.0 .*"
+like 'a figure that is launch 3' "$out" ".*\|other [^|]* 403.0 +2 of 4 +- +1 of 3 +3 \
++2\|\|.*\|other +first( +-){11}\|.*\|other +middle +403.0 .*"
 cp -r job "$(printf 'a\nb')"
 run "$summarize" job "$(printf 'a\nb')" nowhere
-like 'two jobs with the same launches, one of an odd name, and a missing job' "$out/$err/$status" "job \
-.*\|a\?b +virtual .*\|job and a\?b share the start 2026-11-21T09:33:57.000042Z: they are the same \
-launches\|.*/summarize: error: nowhere: .*/2"
+like 'two jobs with the same launches, one of an odd name, and a missing job' "$out/$err/$status" \
+"job .*\|a\?b +virtual .*\|job and a\?b share the start 2026-11-21T09:33:57.000042Z: they are the \
+same launches\|.*/summarize: error: nowhere: .*/2"
 
 # Pictures
 texts() {	# FILE: the texts of a picture, which is parsed
@@ -459,13 +479,13 @@ job it SLURM_CLUSTER_NAME='<a&b>' HOST="$(printf %060d 0)" PPN=1 SWEEP='16 8' RU
 run "$summarize" --pictures pictures it
 is 'pictures: nothing on stderr' "$err" ''
 like 'scaling.svg' "$(texts pictures/scaling.svg)" "job 7 on <a&b>, Open MPI v4.1.4: the \
-critical path of each size\|daemon\|spawn\|exec\|init\|fence\|exchange\|clock\|0 ms\|200\|400\|600\|800\|1000\|\
-16 nodes x 1, first launch\|1001.0\|16 nodes x 1, middle launch\|1002.0\|8 nodes x 1, first \
-launch\|601.0\|8 nodes x 1, middle launch\|602.0"
+critical path of each size\|daemon\|spawn\|exec\|init\|fence\|exchange\|clock\|0 \
+ms\|200\|400\|600\|800\|1000\|16 nodes x 1, first launch\|1001.0\|16 nodes x 1, middle \
+launch\|1002.0\|8 nodes x 1, first launch\|601.0\|8 nodes x 1, middle launch\|602.0"
 like 'ranks.svg' "$(texts pictures/ranks.svg)" "job 7 on <a&b>, Open MPI v4.1.4: launch 1 \
-on 16 nodes x 1, 1001.0 ms, the nodes with the most time of their own\|.*\|wait\|exchange\|.*\|0{20}\.\.\.0{20}2\|\
-1001.0\|0{20}\.\.\.0{20}4\|1000.0\|.*\|median: 0*\.\.\.0*[0-9]+\|881.0\|least: 0*\.\.\.0*[0-9]+\|\
-881.0"
+on 16 nodes x 1, 1001.0 ms, the nodes with the most time of their \
+own\|.*\|wait\|exchange\|.*\|0{20}\.\.\.0{20}2\|1001.0\|0{20}\.\.\.0{20}4\|1000.0\|.*\|median: \
+0*\.\.\.0*[0-9]+\|881.0\|least: 0*\.\.\.0*[0-9]+\|881.0"
 is 'ranks.svg: ten nodes, the median and the one with the least' \
 	"$(texts pictures/ranks.svg | grep -c '00\.\.\.00')" 12
 first() {	# NODES WHAT LATE LABEL: of the first bar
