@@ -245,17 +245,6 @@ needs_cluster() {
 	why=$(cluster 1 true 2>&1) || skip_all "$why"
 }
 
-# needs_faketime: sets $faketime to the library that shifts a clock; skips the whole file if it is
-# not installed
-needs_faketime() {
-	for faketime in /usr/lib/*/faketime/libfaketime.so.1; do
-		if [ -f "$faketime" ]; then
-			return
-		fi
-	done
-	skip_all 'no libfaketime; tests/setup installs it'
-}
-
 # has_mpi MPI: succeeds if there is a compiler wrapper mpicc.MPI, as it is called on Debian;
 # otherwise skips a test
 has_mpi() {

@@ -11,7 +11,6 @@
 #					PLACES are the same
 . "$(dirname "$0")/lib.sh"
 needs_cluster
-needs_faketime
 nodes=4
 cpp -include slurm/spank.h /dev/null >/dev/null 2>&1 ||
 	skip_all 'no slurm/spank.h; tests/setup installs it'
@@ -104,7 +103,7 @@ delay() {
 	slots=$(seq -s , -f n%.0f:2 "$blocks")
 	srun="srun --nodes $blocks --ntasks $((2 * blocks)) --ntasks-per-node"
 	case $mpi in
-	openmpi) mpirun="mpirun.openmpi -x AHEAD --host $slots -npernode" ;;
+	openmpi) mpirun="mpirun.openmpi -x AHEAD -x LATE --host $slots -npernode" ;;
 	mpich) mpirun="mpiexec.hydra -hosts $hosts -n $((2 * blocks)) -ppn" ;;
 	esac
 	launcher=$srun
@@ -115,7 +114,7 @@ delay() {
 		launcher=$picked ;;
 	esac
 	launch="$ziatest '$launcher'"
-	add=expect prepare='' fault='' least=0 row='' outlier='' cells=''
+	add=expect prepare='' slow='' fault='' least=0 row='' outlier='' cells=''
 	case $place in
 	daemon|hidden)
 		prepare="../stop_slurmd $node" ;;
@@ -127,7 +126,7 @@ delay() {
 		of_node daemon ', slurmstepd' ;;
 	wrapped)
 		of_node exec
-		prepare="touch late-$node"
+		slow=$node
 		launch="$ziatest '$launcher {} \"../a) (b c, cut here\"'" ;;
 	hidden)	# slurmstepd, from ranks without CAP_SYS_PTRACE that are not in group 1
 		of_node spawn
@@ -137,12 +136,12 @@ delay() {
 		launch="$ziatest '$srun {} setpriv --bounding-set -sys_ptrace'" ;;
 	mpirun)
 		of_node daemon ', (orted|prted)'
-		prepare="export AGENT=$node OMPI_MCA_plm_rsh_agent=$dir/agent
-			export PRTE_MCA_plm_ssh_agent=$dir/agent"
+		slow=$node
+		prepare="export OMPI_MCA_plm_rsh_agent=$dir/agent PRTE_MCA_plm_ssh_agent=$dir/agent"
 		launch="$ziatest '$mpirun'" ;;
 	mpiexec)
 		of_node daemon ', hydra_pmi_proxy'
-		prepare="export AGENT=$node"
+		slow=$node
 		launch="$ziatest 'mpiexec.hydra -launcher ssh -launcher-exec $dir/agent \\
 			${mpirun#* }'" ;;
 	spawn)
@@ -152,7 +151,7 @@ delay() {
 			echo $seconds >spawn-$node" ;;
 	prolog)
 		of_node exec
-		prepare="export PROLOG=$node"
+		slow=$node
 		launch="$ziatest 'srun --task-prolog=$dir/task_prolog ${srun#srun}'" ;;
 	exec)
 		of_rank exec
@@ -227,7 +226,7 @@ delay() {
 		set -- "$@" "$one_node"
 	fi
 	$add "$late" 0 "$prepare
-		export AHEAD=$ahead SHIM='${fault:+$fault $action $seconds}'
+		export AHEAD=$ahead LATE=$slow SHIM='${fault:+$fault $action $seconds}'
 		$launch" "$@" '?ziaprobe: warning: the clock of .*'
 	echo "$row" >"$dir/$late/row"
 	echo "$outlier" >"$dir/$late/outlier"
@@ -356,41 +355,26 @@ for mpi in openmpi mpich; do
 	seconds=$(awk -F , '{ ms = $5 } END { print 1 + int(ms / 350) }' "$dir/usual")
 	cat >"$dir/ziaprobe" <<-END
 		#!/bin/sh
-		# Runs ziaprobe with the fault in SHIM. If AHEAD is NODE=SECONDS, the clock of NODE
-		# is SECONDS ahead.
-		preload=$dir/shim.so
-		if [ "\$(hostname)" = "\${AHEAD%=*}" ]; then
-			preload=$faketime:$dir/shim.so
-			export FAKETIME="+\${AHEAD#*=}" DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
-		fi
-		if [ -z "\$SHIM" ]; then
-			unset SHIM
-		fi
-		export LD_PRELOAD="\$preload:\${LD_PRELOAD-}"
-		exec "$dir/real/ziaprobe" "\$@"
+		# Runs ziaprobe with the fault in SHIM and the clocks in AHEAD
+		LD_PRELOAD="$dir/shim.so:\${LD_PRELOAD-}" exec "$dir/real/ziaprobe" "\$@"
 	END
-	# A wrapper: late on the node for which there is a file, it starts ziaprobe as a child. Its
-	# name is hard to parse in /proc/PID/stat, and is too long for it.
-	cat >"$dir/a) (b c, cut here" <<-END
+	# sleep_on NODE: sleeps if this is NODE
+	cat >"$dir/sleep_on" <<-END
 		#!/bin/sh
-		if [ -e "late-\$(hostname)" ]; then
-			sleep $seconds
-		fi
-		"\$@"
-		exit
-	END
-	# As a task prolog: late on the node \$PROLOG
-	cat >"$dir/task_prolog" <<-END
-		#!/bin/sh
-		if [ "\$(hostname)" = "\$PROLOG" ]; then
+		if [ "\$(hostname)" = "\$1" ]; then
 			sleep $seconds
 		fi
 	END
-	# In place of ssh: late on the node \$AGENT
+	# A wrapper, which starts ziaprobe as a child. Its name is hard to parse in /proc/PID/stat,
+	# and is too long for it.
+	printf '#!/bin/sh\n%s "$LATE"\n"$@"\nexit\n' "$dir/sleep_on" >"$dir/a) (b c, cut here"
+	# A task prolog
+	printf '#!/bin/sh\n%s "$LATE"\n' "$dir/sleep_on" >"$dir/task_prolog"
+	# In place of ssh: late on the node \$LATE
 	cat >"$dir/agent" <<-END
 		#!/bin/sh
 		case " \$* " in
-		*" \$AGENT "*) sleep $seconds ;;
+		*" \$LATE "*) sleep $seconds ;;
 		esac
 		ssh "\$@"
 		exit
