@@ -423,6 +423,31 @@ static void test_arguments(void)
 	   "options among the numbers");
 }
 
+/* Parses random arguments: they are right, and within their ranges, or there is a message. */
+static void any_arguments_are_parsed(void)
+{
+	static char text[] = "1 4 0 -1 1x 999999 -v -t -t= --timeout=9 --timeout --csv --csv= "
+			     "--ranks --ranks=a -- %s%n 9223372036854775807";
+	char *words[32];
+	int64_t count = 0;
+	int good = 1, right = 0;
+
+	for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+		words[count++] = word;
+	for (int i = 0; i < 100000; i++) {
+		char *argv[8] = {"ziaprobe"};
+
+		for (int64_t k = draw(7); k > 0; k--)
+			argv[k] = words[draw(2) ? draw(2) : draw(count)];
+		memset(&options, 0, sizeof options);
+		if (parse(argv))
+			continue;
+		right++;
+		good &= options.start >= 0 && options.n >= 1 && options.timeout >= 0;
+	}
+	ok(good && right > 1000, "random arguments");
+}
+
 static void test_launchers(void)
 {
 	is_launched("HOME=/ SLURM_PROCID=0", -1, -1);
@@ -947,6 +972,7 @@ int main(void)
 	test_step_works();
 	test_outliers();
 	any_run_adds_up();
+	any_arguments_are_parsed();
 	printf("1..%d\n", count);
 	return failed != 0;
 }
