@@ -71,7 +71,7 @@ for mpi in openmpi mpich; do
 		version='MPICH Version: *[0-9]'
 		fences='[1-3], PMI' ;;
 	esac
-	fence=$(row fence) init=$(own init) cold_places='exec init'
+	fence=$(row fence) init=$(own init)
 	steps="($(own init)($(step fence ", last in: $rank"))?)*"
 	# Simulates a kernel that does not record how long a process waits for a CPU: the file
 	# $SCHEDSTAT is opened instead of /proc/self/schedstat.
@@ -94,29 +94,18 @@ for mpi in openmpi mpich; do
 			return syscall(SYS_openat, AT_FDCWD, name, flags, mode);
 		}
 	END
-	cc -shared -fPIC -o "$dir/schedstat.so" "$dir/schedstat.c" || exit 1
-	cat >"$dir/hide" <<-END
-		#!/bin/sh
-		LD_PRELOAD="$dir/schedstat.so:\${LD_PRELOAD-}" exec "\$@"
-	END
-	chmod +x "$dir/hide"
-	# Rank $RANK reads 512 pages of the file "cold", either before main (PLACE=exec) or inside
-	# MPI_Init (PLACE=init). If the file is not in the page cache, each page causes a major
-	# fault.
+	# Rank $RANK reads 512 pages of the file "cold" before main. If the file is not in the page
+	# cache, each page causes a major fault.
 	cat >"$dir/cold.c" <<-'END'
 		#include <fcntl.h>
-		#include <mpi.h>
 		#include <stdlib.h>
 		#include <string.h>
 		#include <sys/mman.h>
-		static void read_pages(const char *place)
+		__attribute__((constructor)) static void read_pages(void)
 		{
-			const char *rank = getenv("SLURM_PROCID");
 			int file = open("cold", O_RDONLY), sum = 0;
 			volatile char *page;
-			if (strcmp(place, getenv("PLACE")) != 0)
-				return;
-			if (strcmp(rank, getenv("RANK")) != 0)
+			if (strcmp(getenv("SLURM_PROCID"), getenv("RANK")) != 0)
 				return;
 			page = mmap(NULL, 512 * 4096, PROT_READ, MAP_PRIVATE, file, 0);
 			madvise((void *)page, 512 * 4096, MADV_RANDOM);
@@ -125,26 +114,24 @@ for mpi in openmpi mpich; do
 			if (sum != 0)
 				abort();
 		}
-		__attribute__((constructor)) static void before_main(void) { read_pages("exec"); }
-		int MPI_Init(int *argc, char ***argv)
-		{
-			read_pages("init");
-			return PMPI_Init(argc, argv);
-		}
 	END
-	"mpicc.$mpi" -shared -fPIC -o "$dir/cold.so" "$dir/cold.c" || exit 1
-	cat >"$dir/read_cold" <<-END
+	for library in schedstat cold; do
+		cc -shared -fPIC -o "$dir/$library.so" "$dir/$library.c" || exit 1
+	done
+	# preload LIBRARY COMMAND...
+	cat >"$dir/preload" <<-'END'
 		#!/bin/sh
-		LD_PRELOAD="$dir/cold.so:\${LD_PRELOAD-}" exec "\$@"
+		export LD_PRELOAD="${0%/*}/$1.so:${LD_PRELOAD-}"
+		shift
+		exec "$@"
 	END
-	chmod +x "$dir/read_cold"
 	# Odd host names, with a comma and bytes that are not ASCII
 	cat >"$dir/rename" <<-'END'
 		#!/bin/sh
 		exec unshare --uts sh -c 'printf "n,\303\251" >/proc/sys/kernel/hostname
 			exec "$@"' sh "$@"
 	END
-	chmod +x "$dir/rename"
+	chmod +x "$dir/rename" "$dir/preload"
 	files='--csv csv --ranks ranks 2'
 
 	expect plain 0 "../ziatest --csv csv 2 '$srun'; $leaks ../ziatest -v $files '$srun'" \
@@ -160,28 +147,25 @@ for mpi in openmpi mpich; do
 
 	for file in hidden zeros; do
 		expect schedstat-$file 0 "echo 0 0 0 >zeros
-			SCHEDSTAT=\$PWD/$file ../ziatest -v $files '$srun {} ../hide'" "$result"
+			SCHEDSTAT=\$PWD/$file ../ziatest -v $files '$srun {} ../preload schedstat'" "$result"
 	done
 
-	expect schedstat-timeout 124 "SCHEDSTAT=hidden ../hide ../ziaprobe 1 2 1 -t 9" \
+	expect schedstat-timeout 124 "SCHEDSTAT=hidden ../preload schedstat ../ziaprobe 1 2 1 -t 9" \
 		"$error timeout of 9 s: a rank on login has spent [0-9]+ ms in MPI_Init: \
 cpu [0-9]+ ms"
 
+	cold=
 	if [ "$(stat -f -c %T "$dir")" = tmpfs ]; then
-		cold_places=
 		skip "$mpi: cold pages" "$dir is in memory; set TMPDIR to a directory on a disk"
-	fi
-	for place in $cold_places; do
+	else
 		draw_number 8
-		echo $((drawn - 1)) >"$dir/cold-$place.rank"
-		expect "cold-$place" 0 "exec 3>&2 2>/dev/null
+		cold=$((drawn - 1))
+		expect cold 0 "exec 3>&2 2>/dev/null
 			dd if=/dev/zero of=cold bs=4096 count=512 conv=fsync
 			dd if=cold iflag=nocache count=0
 			exec 2>&3
-			export PLACE=$place RANK=$((drawn - 1))
-			../ziatest -v $files '$srun {} ../read_cold'" "$result"
-	done
-
+			RANK=$cold ../ziatest -v $files '$srun {} ../preload cold'" "$result"
+	fi
 	run_cases 2
 
 	cd "$dir" || exit 1
@@ -207,11 +191,10 @@ cpu [0-9]+ ms"
 	done
 
 	# If memory is short, other ranks may have some faults, too.
-	for place in $cold_places; do
-		is "$mpi: only the rank that reads cold pages in $place has 512 faults" \
-			"$(awk -F , 'NR > 1 && $17 >= 512 { print $1 }' "cold-$place/ranks")" \
-			"$(cat "cold-$place.rank")"
-	done
+	if [ -n "$cold" ]; then
+		is "$mpi: only the rank that reads cold pages has 512 faults" \
+			"$(awk -F , 'NR > 1 && $17 >= 512 { print $1 }' cold/ranks)" "$cold"
+	fi
 
 	responder="[0-9],[24],n[24](,$ms){6},,$ms,,,$work,0\\.000"
 	originator="[0-9],[13],n[13](,$ms){10},$work,0\\.000"

@@ -1,31 +1,6 @@
-/* Preloaded into ziaprobe: injects a fault. SHIM="WHERE CALL COMMAND" makes the ranks or nodes WHERE
- * (such as 3, n2, n[24] or *) run the shell command COMMAND when they reach CALL, and wait for it.
- * In COMMAND, $PPID is the rank's process id. AHEAD is that of helpers/clock.c.
- *
- * CALL is the return of MPI_Init (Init), the first call to another MPI function (Send, Recv,
- * Gather, Ibcast, Ibarrier, Finalize), the second Recv (Recv2) or Gather (Records), or the first
- * Send after a Recv (Answer). Earlier, when only the launcher has assigned a rank, CALL can be a
- * moment before main (Exec), the start of MPI_Init (Start), PMIx_Init (Pmix), the first fence
- * (Fence), the return of PMIx_Fence_nb (Entered), the first nap after the first fence began (Nap),
- * the end of that fence (Leave) or of the next one (Leave2), or PMIx_Get after a fence (Later).
- *
- * MPICH does not call PMIx. It has a PMI client built in, which writes commands to a descriptor and
- * reads the answers. Pmix is then its first command, Later is the first command after a fence that
- * does not begin another fence, and a fence ends when its answer has been read. ziaprobe's read and
- * write call those of this file.
- *
- * Six COMMANDs are not run by a shell, but by the thread that reached CALL. "nap SECONDS" sleeps.
- * "spin SECONDS" computes until it has used that much CPU time, at the highest priority that it is
- * allowed. "crowd SECONDS" mostly waits for a CPU, which it shares with child processes that
- * compute. "load FILE" loads a library, whose constructor is the fault. "jump SECONDS" sets the
- * clock forward, or back; with "slew RATE", it gains RATE seconds per second while the rank sleeps
- * for two seconds, and from then on.
- *
- * If $WORK is set, every rank works for that many seconds after it has entered the first
- * non-blocking fence, like Open MPI 6. It does so by usleep, as other libraries do.
- *
- * If $MARKS is set, a process that reaches any CALL creates the file CALL.$RANK in that directory.
- * If $HELPER is set, SIGALRM is delivered to a helper thread, like those of MPI libraries. */
+/* Preloaded into ziaprobe: injects the fault SHIM="WHERE CALL COMMAND", and does what WORK, MARKS and
+ * AHEAD say; see tests/README.md. If $HELPER is set, SIGALRM is delivered to a helper thread, like
+ * those of MPI libraries. ziaprobe's read and write call those of this file. */
 #define _GNU_SOURCE
 
 #include "clock.c"
