@@ -373,15 +373,14 @@ static void test_work(void)
 	   "the main thread's time on a CPU, read by another thread");
 	readings[FENCE_ENTERED] = readings[FENCE_LEFT] = (struct work){5, 7, 3};
 	readings[FENCE_ENTERED].cpu_wait = UNKNOWN;
-	store_reading(&record, FENCE_ENTERED);
-	store_reading(&record, FENCE_LEFT);
+	readings[MAIN_ENTERED] = (struct work){9, 9, 9}; /* fences that overlap */
+	for (int m = MAIN_ENTERED; m <= FENCE_LEFT; m++)
+		store_reading(&record, m);
 	work = recorded_work(&record, START, FENCE_ENTERED);
 	ok(work.cpu == 5 && work.cpu_wait == UNKNOWN && work.faults == 3,
 	   "work is counted from 0 at the start, and may be unknown");
 	work = recorded_work(&record, FENCE_ENTERED, FENCE_LEFT);
 	ok(work.cpu == 0 && work.cpu_wait == UNKNOWN, "so is what is counted from there");
-	readings[MAIN_ENTERED] = (struct work){9, 9, 9}; /* fences that overlap */
-	store_reading(&record, MAIN_ENTERED);
 	work = recorded_work(&record, MAIN_ENTERED, FENCE_LEFT);
 	ok(work.cpu == 0 && work.cpu_wait == 0 && work.faults == 0, "work is never negative");
 	ok(to_cell(UNKNOWN) == UINT32_MAX && to_cell(7) == 7 && to_cell(5000 * s) == UINT32_MAX - 1,
@@ -460,30 +459,26 @@ static void test_launchers(void)
 	is_launched("PMI_SIZE=x OMPI_COMM_WORLD_SIZE= SLURM_STEP_NUM_TASKS=3", 3, -1);
 }
 
-/* Checks from when on this process certainly existed if ziatest has process id PID and runs on this
- * node if LOCAL is set; it entered main 50 ticks after it was created. */
-static void is_existence(const char *pid, bool local, bool since_creation)
+/* From when on does this process certainly exist if ziatest has process id PID, and runs on this node
+ * if LOCAL is set? It entered main 50 ticks after it was created. */
+static int64_t existence(int pid, bool local)
 {
-	struct record record = {.on_launch_node = local};
 	int64_t main_entered = read_process("/proc/self/stat", s).created + 50 * TICK;
+	struct record record = {.on_launch_node = local, .stamp[MAIN_ENTERED] = main_entered};
+	char text[16];
 
-	setenv("OMPI_ZIATEST_PID", pid, 1);
-	record.stamp[MAIN_ENTERED] = main_entered;
+	snprintf(text, sizeof text, "%d", pid);
+	setenv("OMPI_ZIATEST_PID", text, 1);
 	read_creation(&record, s);
-	ok(record.existed == main_entered - (since_creation ? 48 * TICK : 0),
-	   "a stamp at which a process certainly existed");
+	return record.existed - main_entered;
 }
 
 static void test_creation(void)
 {
-	char self[16], parent[16];
-
-	snprintf(self, sizeof self, "%d", getpid());
-	snprintf(parent, sizeof parent, "%d", getppid());
-	is_existence("", false, false); /* not launched by ziatest */
-	is_existence(self, false, true); /* the same id on another node */
-	is_existence(self, true, false);
-	is_existence(parent, true, true);
+	ok(existence(-1, false) == 0, "not launched by ziatest: since main");
+	ok(existence(getpid(), true) == 0, "ziatest's own process: since main");
+	ok(existence(getpid(), false) == -48 * TICK, "the same id on another node");
+	ok(existence(getppid(), true) == -48 * TICK, "launched by ziatest: since its creation");
 	ok(read_process("/proc/none", s).created == UNKNOWN, "a process that does not exist");
 }
 
