@@ -204,8 +204,7 @@ rank 0 received its reply before the start; synchronise the clocks and run again
 			'(0\.000 ){4}(0\.000|unknown)'
 	done
 	for case in $blamed $quoted; do
-		is "$mpi, $case: the figures agree" "$(awk -F , -f tests/helpers/figures.awk \
-			"$dir/$case/out" "$dir/$case/ranks" "$dir/$case/csv" 2>&1)" ''
+		figures_agree "$case"
 	done
 	less_than ahead-mpirun 60
 	if [ $mpi = openmpi ]; then

@@ -9,7 +9,6 @@ cd "$tmp" || exit 1
 # release(), returns 1 without a callback and fails if it is given 7 processes. If command_wire is a
 # descriptor, its PMI2_KVS_Fence writes a command there, and reads the answer.
 cat >library.c <<'END'
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,15 +24,11 @@ int PMI_Allgather(void *in, void *out, int length)
 }
 int PMI2_KVS_Fence(void)
 {
-	static atomic_int inside;
 	char answer[99];
 
 	if (command_wire >= 0 && (write(command_wire, "cmd=kvs-fence;", 14) != 14 ||
 				  read(command_wire, answer, sizeof answer) <= 0))
 		abort();
-	inside++;
-	while (getenv("TWO") && inside < 2) /* waits for a second thread */
-		;
 	return ++calls;
 }
 int PMIx_Fence_nb(const void *p, size_t n, const void *i, size_t m, void (*done)(int, void *),
@@ -58,10 +53,10 @@ int PMI_Barrier(void);
 int call(void) { return PMI_Barrier(); }
 END
 # A program that calls PMI_Barrier twice and prints the results; with 'FILE', in a plugin opened
-# privately. With 'two', it has two threads in fences at once instead; with 'many', ten fences. For
-# each fence, it then prints how much work was done since the previous one, when the fence was
-# entered and, if the rank waited in it, when it was left. Finally, it prints how much work was done
-# after the last of these. The clock advances by 1 each time it is read.
+# privately; with 'many', it calls it ten times. For each fence, it then prints how much work was
+# done since the previous one, when the fence was entered and, if the rank waited in it, when it was
+# left. Finally, it prints how much work was done after the last of these. The clock advances by 1
+# each time it is read.
 cat >main.c <<'END'
 #include "run.h"
 #include <dlfcn.h>
@@ -80,7 +75,6 @@ void store_reading(struct record *record, enum mark mark)
 {
 	record->cpu[mark - MAIN_ENTERED] = noted[mark];
 }
-static void *run(void *call) { return (void *)(intptr_t)(*(int (**)(void))call)(); }
 /* Prints the fences, if MPI_Init returns at RETURNED. */
 void print_fences(int64_t returned)
 {
@@ -105,15 +99,8 @@ int main(int argc, char **argv)
 {
 	int (*call)(void) = PMI_Barrier, first, second;
 	const char *mode = argc > 1 ? argv[1] : "";
-	pthread_t thread;
 
-	if (strcmp(mode, "two") == 0) {
-		call = PMI2_KVS_Fence;
-		setenv("TWO", "1", 1);
-		pthread_create(&thread, NULL, run, &call);
-		call();
-		pthread_join(thread, NULL);
-	} else if (strcmp(mode, "many") == 0) {
+	if (strcmp(mode, "many") == 0) {
 		for (int i = 0; i < 10; i++)
 			call();
 	} else {
@@ -414,8 +401,6 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 		exit 1
 	name=${sanitize:-plain}
 	is "$name, a library that is linked with the program" "$(./linked)" "$twice"
-	ok "$name, two threads at once: two fences" \
-		matches "$(./linked two)" '^( -?[0-9]:[0-9]-[0-9]){2} [0-9]+$'
 	is "$name, only the first eight fences count" "$(./linked many)" \
 		' 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 2:13-14 2:15-16 985'
 	is "$name, a library of a private plugin" "$(./private ./plugin.so)" "$twice"

@@ -100,12 +100,6 @@ add_cases() {
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	shim_build $mpi
-	cat >"$dir/ziaprobe" <<'END'
-#!/bin/sh
-# Runs ziaprobe with the fault $SHIM
-LD_PRELOAD="${0%/*}/shim.so:${LD_PRELOAD-}" exec "${0%/*}/real/ziaprobe" "$@"
-END
-	chmod +x "$dir/ziaprobe"
 	options='-v --csv csv --ranks ranks'
 	size='--nodes 3 --ntasks 6 --ntasks-per-node'
 	srun="../ziatest $options 2 'srun $size'"

@@ -118,7 +118,7 @@ delay() {
 	case $place in
 	daemon|hidden)
 		prepare="../stop_slurmd $node" ;;
-	exec|init|later|entered|background|leave|leave2|prolog|wrapped)
+	exec|init|later|entered|background|leave|leave2|wrapped)
 		least=$seconds ;;
 	esac
 	case $place in
@@ -149,10 +149,6 @@ delay() {
 		add=expect_alone
 		prepare="echo \"required $tmp/spank.so \$PWD\" >/run/cluster/plugstack.conf
 			echo $seconds >spawn-$node" ;;
-	prolog)
-		of_node exec
-		slow=$node
-		launch="$ziatest 'srun --task-prolog=$dir/task_prolog ${srun#srun}'" ;;
 	exec)
 		of_rank exec
 		fault="$rank Exec" ;;
@@ -195,15 +191,6 @@ delay() {
 	clock)
 		of_node clock
 		outlier=none cells= ;;
-	async)
-		of_node init
-		prepare='export OMPI_MCA_async_mpi_init=1'
-		# If a message arrives early, Open MPI may crash.
-		launch="for try in \$(seq 16); do
-				$launch >try 2>&1 && break
-			done
-			cat try"
-		fault="$node Pmix" ;;
 	local)	# mpirun existed before the start
 		row="init $rank on login"
 		outlier="init of rank $rank on login$(above init)"
@@ -306,9 +293,7 @@ longer() {
 }
 
 judge() {
-	is "$mpi, $1: the figures agree" \
-		"$(awk -F , -f tests/helpers/figures.awk "$dir/$1/out" "$dir/$1/ranks" \
-			"$dir/$1/csv" 2>&1)" ''
+	figures_agree "$1"
 	if [ -n "$(cat "$dir/$1/row")" ]; then
 		like "$mpi, $1: the largest step" "$(largest "$1")" "$(cat "$dir/$1/row")"
 		like "$mpi, $1: the cells of --ranks" "$(longer "$1")" "$(cat "$dir/$1/cells")"
@@ -353,11 +338,6 @@ for mpi in openmpi mpich; do
 		diag "$(cat ../out)"
 	cd "$top" || exit 1
 	seconds=$(awk -F , '{ ms = $5 } END { print 1 + int(ms / 350) }' "$dir/usual")
-	cat >"$dir/ziaprobe" <<-END
-		#!/bin/sh
-		# Runs ziaprobe with the fault in SHIM and the clocks in AHEAD
-		LD_PRELOAD="$dir/shim.so:\${LD_PRELOAD-}" exec "$dir/real/ziaprobe" "\$@"
-	END
 	# sleep_on NODE: sleeps if this is NODE
 	cat >"$dir/sleep_on" <<-END
 		#!/bin/sh
@@ -368,8 +348,6 @@ for mpi in openmpi mpich; do
 	# A wrapper, which starts ziaprobe as a child. Its name is hard to parse in /proc/PID/stat,
 	# and is too long for it.
 	printf '#!/bin/sh\n%s "$LATE"\n"$@"\nexit\n' "$dir/sleep_on" >"$dir/a) (b c, cut here"
-	# A task prolog
-	printf '#!/bin/sh\n%s "$LATE"\n' "$dir/sleep_on" >"$dir/task_prolog"
 	# In place of ssh: late on the node \$LATE
 	cat >"$dir/agent" <<-END
 		#!/bin/sh
@@ -388,14 +366,14 @@ for mpi in openmpi mpich; do
 	END
 	chmod +x "$dir"/*
 
-	places='daemon wrapped hidden spawn prolog exec init fence send answer clock'
+	places='daemon wrapped hidden spawn exec init fence send answer clock'
 	# MPICH 5 has only one fence, after which all ranks wait for each other's messages.
 	if ! grep -q '^fences: 1,' "$dir/out"; then
 		places="$places later leave leave2"
 	fi
 	case $mpi in
 	openmpi)
-		places="$places mpirun local entered background async" ;;
+		places="$places mpirun local entered background" ;;
 	mpich)
 		places="$places mpiexec" ;;
 	esac

@@ -332,8 +332,7 @@ build it with that library \\(make MPICC=\\.\\.\\.\\)"
 		like "$mpi, $name: the outlier" "$(grep ^outlier: "$dir/$name/out")" \
 			"outlier: exec of rank $where, [0-9.]+ ms above the median, $kind"
 	done
-	is "$mpi, c: the figures agree" "$(awk -F , -f tests/helpers/figures.awk \
-		"$dir/c/out" "$dir/c/ranks" "$dir/c/csv" 2>&1)" ''
+	figures_agree c
 	is "$mpi, the program in --csv" "$(awk -F , 'NR == 2 { print $(NF - 2) }' "$dir/c/csv")" \
 		program
 done

@@ -221,9 +221,7 @@ n???'
 	is "$mpi, one: the old rows of --ranks are gone" \
 		"$(cut -d , -f 1 one/ranks | paste -s -d ' ' -)" 'rank 0 1'
 	for case in plain one by-hand schedstat-hidden schedstat-zeros; do
-		is "$mpi, $case: the figures agree" \
-			"$(awk -F , -f "$top/tests/helpers/figures.awk" \
-				$case/out $case/ranks $case/csv 2>&1)" ''
+		figures_agree "$case"
 	done
 	cd "$top" || exit 1
 done
