@@ -181,23 +181,6 @@ END
 		exec 3<>pipe
 		dd if=/dev/zero bs=65536 count=1 >&3 2>/dev/null
 		(exec timeout -s KILL 20 ../ziaprobe 1 2 1 -t 9 2>&3)'
-	# Nor is the line lost if the pipe is read only after the rank has begun to print.
-	expect slow-pipe 124 \
-		'mkfifo pipe
-		exec 3<>pipe
-		dd if=/dev/zero bs=65536 count=1 >&3 2>/dev/null
-		../ziaprobe 1 2 1 -t 9 2>&3 &
-		until grep -q "@ziaprobe\." /proc/net/unix; do
-			sleep 0.02
-		done
-		dd bs=65536 count=1 <&3 >zeros
-		wait $!
-		status=$?
-		read -r line <&3
-		echo "$line"
-		exit $status' \
-		"${late%rank}a rank on login $init"
-
 	# The launcher ends the other ranks. MPICH's mpiexec once failed to, but the timeout ended
 	# them.
 	expect killed "$fails" 'SHIM="3 Recv kill -KILL \$PPID" ../ziatest -t 60 2 "$srun"' "*$any"
