@@ -78,8 +78,8 @@ done <<'END'
 126 ./
 END
 
-# A library for LD_PRELOAD. With it, the start is 7 42, a search after the stamp aborts ziatest,
-# and an exec of /bin/sh ends with status 99, or fails with the errno in NO_SHELL. If HIDE is set, no
+# A library for LD_PRELOAD. With it, the start is 7 42, a search after the stamp aborts ziatest, and
+# an exec of /bin/sh ends with status 99, or fails with the errno in NO_SHELL. If HIDE is set, no
 # file can be opened. MAXERROR is the maximum error of the clock in us; if it is empty, adjtimex
 # fails.
 cat >"$tmp/libc.c" <<'END'

@@ -200,7 +200,8 @@ written by another version, or not by --(csv|ranks); choose a new file"
 	is "$mpi, packed: neither a row nor a ranks file" "$(cd "$dir/packed" && ls)" \
 		"$(cd "$dir/wide" && ls)"
 	for case in csv-2 csv-empty-1 csv-cut-2 csv-pipe-1 ranks-full-1; do
-		is "$mpi, ${case%-*}: a header and rows" "$(rows "$dir/${case%-*}/csv")" "${case##*-}"
+		is "$mpi, ${case%-*}: a header and rows" \
+			"$(rows "$dir/${case%-*}/csv")" "${case##*-}"
 	done
 	is "$mpi, csv-full: the other file is written" \
 		"$(cut -d , -f 1 "$dir/csv-full/ranks" | paste -s -d ' ' -)" 'rank 0'

@@ -147,10 +147,12 @@ for mpi in openmpi mpich; do
 
 	for file in hidden zeros; do
 		expect schedstat-$file 0 "echo 0 0 0 >zeros
-			SCHEDSTAT=\$PWD/$file ../ziatest -v $files '$srun {} ../preload schedstat'" "$result"
+			SCHEDSTAT=\$PWD/$file \
+			../ziatest -v $files '$srun {} ../preload schedstat'" "$result"
 	done
 
-	expect schedstat-timeout 124 "SCHEDSTAT=hidden ../preload schedstat ../ziaprobe 1 2 1 -t 9" \
+	expect schedstat-timeout 124 \
+		"SCHEDSTAT=hidden ../preload schedstat ../ziaprobe 1 2 1 -t 9" \
 		"$error timeout of 9 s: a rank on login has spent [0-9]+ ms in MPI_Init: \
 cpu [0-9]+ ms"
 

@@ -219,8 +219,9 @@ END {
 			expect("cpu to blocked of rank " r, value(r, "cpu") + \
 				value(r, "cpu_wait") + value(r, "blocked"), \
 				value(r, "exec") + (fences ? value(r, "init") : 0))
-		end = value(r, "daemon") + value(r, "spawn") + value(r, "exec") + value(r, "init") + \
-			value(r, "fence") + value(r, "wait") + value(r, "exchange")
+		end = value(r, "daemon") + value(r, "spawn") + value(r, "exec") + \
+			value(r, "init") + value(r, "fence") + value(r, "wait") + \
+			value(r, "exchange")
 		if (originator)
 			expect("steps and wait of rank " r, end, replied(r))
 		expect("clock_offset_ms of rank " r, cell[r, "clock_offset"], \

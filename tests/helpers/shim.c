@@ -1,6 +1,6 @@
-/* Preloaded into ziaprobe: injects the fault SHIM="WHERE CALL COMMAND", and does what WORK, MARKS and
- * AHEAD say; see tests/README.md. If $HELPER is set, SIGALRM is delivered to a helper thread, like
- * those of MPI libraries. ziaprobe's read and write call those of this file. */
+/* Preloaded into ziaprobe: injects the fault SHIM="WHERE CALL COMMAND", and does what WORK, MARKS
+ * and AHEAD say; see tests/README.md. If $HELPER is set, SIGALRM is delivered to a helper thread,
+ * like those of MPI libraries. ziaprobe's read and write call those of this file. */
 #define _GNU_SOURCE
 
 #include "clock.c"

@@ -373,8 +373,8 @@ static void test_launchers(void)
 	is_launched("PMI_SIZE=x OMPI_COMM_WORLD_SIZE= SLURM_STEP_NUM_TASKS=3", 3, -1);
 }
 
-/* From when on does this process certainly exist if ziatest has process id PID, and runs on this node
- * if LOCAL is set? It entered main 50 ticks after it was created. */
+/* Returns from when on this process certainly existed, counted from main, which it entered 50 ticks
+ * after it was created. ziatest has process id PID, and runs on this node if LOCAL is set. */
 static int64_t existence(int pid, bool local)
 {
 	int64_t main_entered = read_process("/proc/self/stat", s).created + 50 * TICK;
