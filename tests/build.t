@@ -10,26 +10,6 @@ cd "$tmp" || exit 1
 touch files
 find . | sort >files
 
-# newer PROGRAM: prints the glibc symbols that PROGRAM imports and that glibc 2.17, the version of
-# RHEL 7, does not have, then "of" and the number of all imported symbols. A symbol that has only
-# moved to another library since then still has its old version as well, for old programs.
-newer() {
-	# shellcheck disable=SC2046 # libraries
-	objdump -T $(ldd "$1" | grep -o '/[^ ]*') "$1" | awk -v program="$1:" '
-	BEGIN { old["stat"] = old["fstat"] = 1 }	# inline functions until 2.33
-	/file format/ { imports = $1 == program }
-	!/GLIBC_/ { next }
-	$(NF - 1) ~ /GLIBC_2\.([0-9]|1[0-7])(\.[0-9]+)?\)?$/ { old[$NF] = 1 }
-	imports {
-		# Newer headers rename strtol and similar functions to this
-		sub(/^__isoc23_/, "", $NF)
-		count++
-		if (!($NF in old))
-			printf "%s ", $NF
-	}
-	END { print "of", count }'
-}
-
 built() {	# NAME MAKE-ARGUMENT...
 	how=$1
 	shift
@@ -88,9 +68,8 @@ rm -f ziaprobe libziaprobe.so
 echo 'echo small >ziaprobe' >fake
 run make ziaprobe MPICC='sh fake'
 rm fake
-ok 'a missing pad: make fails' [ "$status" -ne 0 ]
-like 'a missing pad: the error' "$(echo "$err" | grep -v ^make)" \
-	'ziaprobe is smaller than 104857600 bytes: .*'
+like 'a missing pad: make fails' "$status$(echo "$err" | grep -v ^make)" \
+	'[1-9]ziaprobe is smaller than 104857600 bytes: .*'
 ok 'a missing pad: no executable is left' test ! -e ziaprobe
 
 run mpicc -o by-hand ziaprobe.c probe/*.c
@@ -99,8 +78,8 @@ ok 'by hand: 100 MiB' [ "$(wc -c <by-hand)" -ge $pad ]
 rm by-hand
 
 run make install DESTDIR="$tmp/stage"
-ok 'no programs: make install fails' [ "$status" -ne 0 ]
-like 'no programs: the error' "$(echo "$err" | grep -v ^make)" '.* run make first'
+like 'no programs: make install fails' "$status$(echo "$err" | grep -v ^make)" \
+	'[1-9].* run make first'
 ok 'no programs: nothing is installed' test ! -e stage
 
 rm -f ziatest
@@ -118,25 +97,19 @@ is 'the pad is in a read-only segment' \
 ok 'the pad does not compress' \
 	[ "$(tail -c 60000000 default | head -c 10000000 | gzip -1 | wc -c)" -ge 10000000 ]
 rm default
-for program in ziatest ziaprobe libziaprobe.so; do
-	like "$program calls nothing that glibc 2.17 lacks" "$(newer ./$program)" 'of [1-9][0-9]*'
-done
 run make
 like 'nothing is built twice' "$out" 'make: Nothing to be done .*'
-cp ziatest before
 touch ziatest.c
 run make install DESTDIR="$tmp/stage" PREFIX=/opt/zia
-ok 'make install' cmp ziaprobe stage/opt/zia/bin/ziaprobe
-ok 'make install: the library' cmp libziaprobe.so stage/opt/zia/lib/libziaprobe.so
-ok 'make install builds nothing' cmp before stage/opt/zia/bin/ziatest
-ok 'make install builds nothing in this directory' [ ziatest -ot ziatest.c ]
-run stage/opt/zia/bin/ziatest -V
-is "the installed ziatest runs" "$status" 0
+for file in bin/ziatest bin/ziaprobe lib/libziaprobe.so; do
+	ok "make install: $file" cmp "${file#*/}" "stage/opt/zia/$file"
+done
+ok 'make install builds nothing' [ ziatest -ot ziatest.c ]
 mv libziaprobe.so library
 run make install DESTDIR="$tmp/stage"
 is 'make install without a library' "$status" 0
 mv library libziaprobe.so
-rm -r stage out err before
+rm -r stage out err
 make -s clean
 is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
 
@@ -186,8 +159,6 @@ builds 'make check builds what MPICC says' "$of_mpi" \
 like 'the tests get MPICC from the command line' "$(echo "$out" | grep '^# MPICC')" \
 	'# MPICC: env X=2 mpicc'
 make -s
-builds 'other flags' "$all" make CFLAGS=-O1
-builds 'the same flags from the environment' '' env CFLAGS=-O1 make
 builds 'special characters' "$all" make_special X
 is 'build.txt has the commands that make printed' \
 	"$(sed -n 's/^command: \(.*\) \[.*/\1/p' build.txt)" \
@@ -196,6 +167,7 @@ builds 'the same special characters' '' make_special X
 builds 'other special characters' "$all" make_special Y
 make -s
 builds 'another pad' ziaprobe make PAD=2
+builds 'the same pad from the environment' '' env PAD=2 make
 builds 'another CC' ziatest make PAD=2 CC=one/wrapper
 make -s CC=one/wrapper
 builds 'another MPICC' "$of_mpi" make CC=one/wrapper MPICC=one/wrapper
@@ -215,10 +187,10 @@ builds 'a new source' "$of_mpi" make
 builds 'a lost library' libziaprobe.so sh -c 'rm libziaprobe.so && make'
 sed -i 's/-DPRELOAD/& -DX/' Makefile
 builds 'another command for the library' libziaprobe.so make
-run make -n -B LDFLAGS=-static
-is 'a static build has no library' "$(echo "$out" | grep -c libziaprobe)" 0
+is 'a static build has no library, and sees no fences' \
+	"$(make -n -B LDFLAGS=-static | grep -cE 'libziaprobe|SEE_FENCES')" 0
+like 'a build with a static libgcc is none' "$(make -n -B LDFLAGS=-static-libgcc)" '.*SEE_FENCES.*'
 builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0
-builds 'after a program by itself' "$all" make
 builds 'make -j 2 clean all' "$all" make -j 2 clean all
 is 'make -j 2 clean all: leaves a complete build' "$(left)" \
 	'build.txt changes.diff libziaprobe.so ziaprobe ziatest'
@@ -245,24 +217,23 @@ printf '#!/bin/sh\nexit 1\n' >one/sha256sum
 printf '#!/bin/sh\ncase $* in *PRELOAD*) touch libziaprobe.so; exit 1 ;; esac\nexec mpicc "$@"\n' \
 	>one/no-library
 chmod +x one/*
-for compiler in no-such-compiler false one/killer; do
+# broken NAME LEFT COMMAND...: COMMAND fails, and leaves the files LEFT
+broken() {
 	make -s
-	run make MPICC=$compiler
-	ok "$compiler: make fails" [ "$status" -ne 0 ]
-	is "$compiler: leaves nothing that looks finished" "$(left)" \
-		'changes.diff libziaprobe.so ziatest'
+	title=$1 leaves=$2
+	shift 2
+	run "$@"
+	like "$title: fails, and leaves nothing that looks finished" "$status $(left)" \
+		"[1-9][0-9]* changes.diff $leaves"
+}
+for compiler in no-such-compiler false one/killer; do
+	broken "MPICC=$compiler" 'libziaprobe.so ziatest' make MPICC=$compiler
 	builds "after $compiler" "$all" make
 done
-run make MPICC=one/no-library
-ok 'no library: make fails' [ "$status" -ne 0 ]
-is 'no library: leaves nothing that looks finished' "$(left)" 'changes.diff ziaprobe ziatest'
-make -s
-run make CC=no-such-compiler
-ok 'no CC: make fails' [ "$status" -ne 0 ]
-is 'no CC: leaves nothing that looks finished' "$(left)" 'changes.diff libziaprobe.so ziaprobe'
-run env PATH="$PWD/one:$PATH" make
-ok 'no build.txt: make fails' [ "$status" -ne 0 ]
-is 'no build.txt: none is left' "$(left)" 'changes.diff libziaprobe.so ziaprobe ziatest'
+broken 'no library' 'ziaprobe ziatest' make MPICC=one/no-library
+broken 'no CC' 'libziaprobe.so ziaprobe' make CC=no-such-compiler
+broken 'no build.txt' 'libziaprobe.so ziaprobe ziatest' \
+	env PATH="$PWD/one:$PATH" make -B
 cd ..
 rm -r small
 unset PAD

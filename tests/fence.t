@@ -9,7 +9,6 @@ cd "$tmp" || exit 1
 # release(), returns 1 without a callback and fails if it is given 7 processes. If command_wire is a
 # descriptor, its PMI2_KVS_Fence writes a command there, and reads the answer.
 cat >library.c <<'END'
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,15 +24,11 @@ int PMI_Allgather(void *in, void *out, int length)
 }
 int PMI2_KVS_Fence(void)
 {
-	static atomic_int inside;
 	char answer[99];
 
 	if (command_wire >= 0 && (write(command_wire, "cmd=kvs-fence;", 14) != 14 ||
 				  read(command_wire, answer, sizeof answer) <= 0))
 		abort();
-	inside++;
-	while (getenv("TWO") && inside < 2) /* waits for a second thread */
-		;
 	return ++calls;
 }
 int PMIx_Fence_nb(const void *p, size_t n, const void *i, size_t m, void (*done)(int, void *),
@@ -57,10 +52,9 @@ cat >plugin.c <<'END'
 int PMI_Barrier(void);
 int call(void) { return PMI_Barrier(); }
 END
-# A program that calls PMI_Barrier twice ('plugin FILE': in a plugin opened privately; 'thread': in
-# another thread; 'nothing': without any library), has 'two' threads in fences at once, or calls it
-# 'many' times. It prints the return values. For each fence, it then prints how much work was done
-# since the previous one, when the fence was entered and, if the rank waited in it, when it was
+# A program that calls PMI_Barrier twice and prints the results; with 'FILE', in a plugin opened
+# privately; with 'many', it calls it ten times. For each fence, it then prints how much work was
+# done since the previous one, when the fence was entered and, if the rank waited in it, when it was
 # left. Finally, it prints how much work was done after the last of these. The clock advances by 1
 # each time it is read.
 cat >main.c <<'END'
@@ -77,7 +71,6 @@ int64_t now(void) { return ++t; }
 /* In this test, the amount of work done so far is simply the time. */
 static int64_t noted[MARKS];
 void note_work(enum mark mark) { noted[mark] = t; }
-static void *run(void *call) { return (void *)(intptr_t)(*(int (**)(void))call)(); }
 /* Prints the fences, if MPI_Init returns at RETURNED. */
 void print_fences(int64_t returned)
 {
@@ -100,38 +93,19 @@ void print_fences(int64_t returned)
 #ifndef PMIX
 int main(int argc, char **argv)
 {
-	int (*call)(void) = PMI_Barrier, first, second = 0;
-	pthread_t thread;
-	void *result, *plugin;
+	int (*call)(void) = PMI_Barrier, first, second;
+	const char *mode = argc > 1 ? argv[1] : "";
 
-	if (argc > 2 && strcmp(argv[1], "plugin") == 0) {
-		plugin = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
-		*(void **)&call = dlsym(plugin, "call");
-	}
-	if (argc > 1 && strcmp(argv[1], "two") == 0) { /* threads in a fence at the same time */
-		call = PMI2_KVS_Fence;
-		setenv("TWO", "1", 1);
-		pthread_create(&thread, NULL, run, &call);
-		call();
-		pthread_join(thread, &result);
-		print_fences(1000);
-		return 0;
-	}
-	if (argc > 1 && strcmp(argv[1], "many") == 0) {
+	if (strcmp(mode, "many") == 0) {
 		for (int i = 0; i < 10; i++)
 			call();
-		print_fences(1000);
-		return 0;
-	}
-	if (argc > 1 && strcmp(argv[1], "thread") == 0) {
-		pthread_create(&thread, NULL, run, &call);
-		pthread_join(thread, &result);
-		first = (int)(intptr_t)result;
 	} else {
+		if (*mode)
+			*(void **)&call = dlsym(dlopen(mode, RTLD_NOW | RTLD_LOCAL), "call");
 		first = call();
+		second = call();
+		printf("%d %d:", first, second);
 	}
-	second = call();
-	printf("%d %d:", first, second);
 	print_fences(1000);
 	return 0;
 }
@@ -273,7 +247,7 @@ static void bad_calls(void)
 	print_result("a bad pointer", write(wire[1], bad, 8));
 #endif
 }
-int main(int argc, char **argv)
+int main(void)
 {
 	static char large[1 << 20] = "cmd=barrier_in";
 	pthread_t thread;
@@ -290,15 +264,10 @@ int main(int argc, char **argv)
 	wire[0] = 200;
 	fcntl(wire[0], F_SETFL, O_NONBLOCK);
 	bad_calls();
-	if (argc > 1) {
-		int file = open(argv[1], O_RDWR | O_CREAT, 0600);
-
-		print_result("a file", write(file, "cmd=init", 8));
-		print_result("the end of the file", read(file, large + 99, 9));
-	}
 	command("cmd=barrier_in"); /* before it is known whose wire this is */
 	command("cmd=init pmi_version=1");
 	answer();
+	print_result("another init", write(open("/dev/null", O_WRONLY), "cmd=init", 8));
 	command("cmd=get_maxes");
 	answer();
 	print_count("none yet");
@@ -366,7 +335,7 @@ three, PMI: 1:1-2 2:3-4 2:5-6 995
 five, PMI2: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 991
 seven, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 5:16-17 984
 END
-cat >mpi.c <<'END'
+cat >ompi.c <<'END'
 #include <unistd.h>
 void ompi_mpi_init(void) { usleep(1); }
 END
@@ -400,86 +369,58 @@ done 5 f
  1:1-2 2:3-4 3:6-7 2:8 1:9-10 3:12-13 2:14 986
 gathered, PMIx
 END
-for sanitize in '' '-fsanitize=address,undefined'; do
+# built NAME SOURCE ARGUMENT...: builds NAME from SOURCE and fence.c
+built() {
+	name=$1 source=$2
+	shift 2
 	# shellcheck disable=SC2086 # options
-	{
-		cc -shared -fPIC -o liblibrary.so library.c &&
-		cc -shared -fPIC -o plugin.so plugin.c -L. -llibrary -Wl,-rpath,"$tmp" &&
-		cc -O2 -shared -fPIC -o tail.so plugin.c -L. -llibrary -Wl,-rpath,"$tmp" &&
-		cc -shared -fPIC -o libmpi_stand_in.so mpi.c &&
-		cc -shared -fPIC -o libnap.so nap.c &&
-		cc -shared -fPIC -o libearly.so early.c &&
-		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o linked main.c \
-			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -Wl,-rpath,"$tmp" \
-			-ldl -lpthread &&
-		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o private main.c \
-			"$top/probe/fence.c" -ldl -lpthread &&
-		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o pmix pmix.c \
-			"$top/probe/fence.c" -Wl,--no-as-needed -L. -llibrary -lmpi_stand_in -lnap \
-			-Wl,-rpath,"$tmp" -ldl -lpthread &&
-		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o wire wire.c \
-			"$top/probe/fence.c" -L. -llibrary -learly -Wl,-rpath,"$tmp" -ldl \
-			-lpthread &&
-		${MPICC:-mpicc} $sanitize -I"$top/probe" -DBARE -o bare wire.c -L. -llibrary \
-			-learly -Wl,-rpath,"$tmp" -lpthread &&
-		${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -shared -fPIC -o libmain.so \
-			main.c "$top/probe/fence.c" -ldl -lpthread &&
-		cc $sanitize -rdynamic -o preloaded -Wl,--no-as-needed -x c /dev/null -L. -lmain \
-			-Wl,-rpath,"$tmp"
-	} || exit 1
+	${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o "$name" "$source" \
+		"$top/probe/fence.c" "$@" -ldl -lpthread || exit 1
+}
+with="-Wl,--no-as-needed -L. -Wl,-rpath,$tmp -llibrary"
+twice='1 2: 1:1-2 2:3-4 997'	# two fences, from 1 to 2 and from 3 to 4
+for library in library ompi nap early; do
+	cc -shared -fPIC -o lib$library.so $library.c || exit 1
+done
+# shellcheck disable=SC2086 # options
+for sanitize in '' '-fsanitize=address,undefined'; do
+	cc -shared -fPIC -o plugin.so plugin.c $with &&
+	cc -O2 -shared -fPIC -o tail.so plugin.c $with || exit 1
+	built linked main.c $with
+	built private main.c
+	built pmix pmix.c $with -lompi -lnap
+	built wire wire.c $with -learly
+	built libmain.so main.c -shared -fPIC
+	cc $sanitize -rdynamic -o preloaded -x c /dev/null -L. \
+		-Wl,--no-as-needed,-rpath,$tmp -lmain &&
+	${MPICC:-mpicc} $sanitize -I"$top/probe" -DBARE -o bare wire.c $with -learly -lpthread ||
+		exit 1
 	name=${sanitize:-plain}
-	is "$name, a library that is linked with the program" "$(./linked)" '1 2: 1:1-2 2:3-4 997'
-	is "$name, in another thread" "$(./linked thread)" '1 2: 1:1-2 2:3-4 997'
-	ok "$name, two threads at once: two fences" \
-		matches "$(./linked two)" '^( -?[0-9]:[0-9]-[0-9]){2} [0-9]+$'
-	is "$name, a library of a private plugin" "$(./private plugin ./plugin.so)" \
-		'1 2: 1:1-2 2:3-4 997'
-	is "$name, a library that a private plugin tail-calls" "$(./private plugin ./tail.so)" \
-		'1 2: 1:1-2 2:3-4 997'
-	is "$name, no library" "$(./private nothing)" '-1 -1: 1:1-2 2:3-4 997'
-	# In libziaprobe.so, these functions must not find themselves.
-	is "$name, preloaded, a library that a private plugin tail-calls" \
-		"$(./preloaded plugin ./tail.so)" '1 2: 1:1-2 2:3-4 997'
-	is "$name, preloaded, no library" "$(./preloaded nothing)" '-1 -1: 1:1-2 2:3-4 997'
+	is "$name, a library that is linked with the program" "$(./linked)" "$twice"
 	is "$name, only the first eight fences count" "$(./linked many)" \
 		' 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 2:13-14 2:15-16 985'
+	is "$name, a library of a private plugin" "$(./private ./plugin.so)" "$twice"
+	is "$name, a library that a private plugin tail-calls" "$(./private ./tail.so)" "$twice"
+	is "$name, no library" "$(./private)" '-1 -1: 1:1-2 2:3-4 997'
+	# In libziaprobe.so, these functions must not find themselves.
+	is "$name, preloaded, a library that a private plugin tail-calls" \
+		"$(./preloaded ./tail.so)" "$twice"
+	is "$name, preloaded, no library" "$(./preloaded)" '-1 -1: 1:1-2 2:3-4 997'
 	is "$name, PMIx" "$(./pmix)" "$(cat expected)"
 	is "$name, PMI's wire: reads and writes do what they do without ziaprobe" \
 		"$(./wire 2>wire.counted)" "$(./bare 2>bare.counted)"
 	is "$name, PMI's wire: the fences" "$(cat wire.counted)" "$(cat wire.expected)"
-	rm -f file
-	is "$name, a program that writes cmd=init to a file" "$(./wire file 2>wire.counted)" \
-		"$(rm file; ./bare file 2>bare.counted)"
-	is "$name, a program that writes cmd=init to a file: only the function is seen" \
-		"$(tail -n 1 wire.counted)" 'seven, PMI2: 1:1-2 999'
 done
 
 # Without Open MPI, a rank waits as soon as it has entered the fence.
-# shellcheck disable=SC2046 # options
+# shellcheck disable=SC2086 # options
 {
-	${MPICC:-mpicc} -I"$top/probe" -DSEE_FENCES -Dompi_mpi_init=other_init -c pmix.c mpi.c \
+	${MPICC:-mpicc} -I"$top/probe" -DSEE_FENCES -Dompi_mpi_init=other_init -c pmix.c ompi.c \
 		"$top/probe/fence.c" &&
-	cc -rdynamic -o other pmix.o mpi.o fence.o -L. -llibrary -lnap -Wl,-rpath,"$tmp" -ldl \
-		-lpthread
+	cc -rdynamic -o other pmix.o ompi.o fence.o $with -lnap -ldl -lpthread
 } || exit 1
 is 'another MPI: waits in non-blocking fences' \
 	"$(./other | sed -n '3p; 25p')" '0, in 1 since 3, entered 2
  1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 3:12-13 2:14-15 986'
 
-# The build: the functions are exported, even if everything unused is optimised away, and are
-# omitted from a static executable.
-cd "$top" || exit 1
-exports() {	# WHAT OPTION...
-	what=$1
-	shift
-	ok "$what: builds" "${MPICC:-mpicc}" -DPAD=1 -DSEE_FENCES -rdynamic -fvisibility=hidden \
-		"$@" -o "$tmp/probe" ziaprobe.c probe/*.c -ldl
-	is "$what: exports only the fences" "$(exported "$tmp/probe")" "$fences"
-}
-exports 'the default' -O2
-exports 'LTO, --gc-sections' -O3 -flto=auto -ffunction-sections -Wl,--gc-sections
-run make -n ziaprobe -B LDFLAGS=-static
-ok 'a static build does without -DSEE_FENCES' [ -z "$(echo "$out" | grep SEE_FENCES)" ]
-run make -n ziaprobe -B LDFLAGS=-static-libgcc
-ok 'a build with a static libgcc uses -DSEE_FENCES' [ -n "$(echo "$out" | grep SEE_FENCES)" ]
 finish

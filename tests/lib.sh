@@ -245,17 +245,6 @@ needs_cluster() {
 	why=$(cluster 1 true 2>&1) || skip_all "$why"
 }
 
-# needs_faketime: sets $faketime to the library that shifts a clock; skips the whole file if it is
-# not installed
-needs_faketime() {
-	for faketime in /usr/lib/*/faketime/libfaketime.so.1; do
-		if [ -f "$faketime" ]; then
-			return
-		fi
-	done
-	skip_all 'no libfaketime; tests/setup installs it'
-}
-
 # has_mpi MPI: succeeds if there is a compiler wrapper mpicc.MPI, as it is called on Debian;
 # otherwise skips a test
 has_mpi() {
@@ -312,12 +301,23 @@ quick_build() {
 }
 
 # shim_build MPI: like quick_build, and builds helpers/shim.c as $dir/shim.so. ziaprobe is in
-# $dir/real, so that a script can take its place in $dir.
+# $dir/real, and a script that preloads the shim into it takes its place.
 shim_build() {
 	quick_build "$1"
 	"mpicc.$1" -shared -fPIC -o "$dir/shim.so" tests/helpers/shim.c
 	mkdir "$dir/real"
 	mv "$dir/ziaprobe" "$dir/real"
+	cat >"$dir/ziaprobe" <<-END
+		#!/bin/sh
+		LD_PRELOAD="$dir/shim.so:\${LD_PRELOAD-}" exec "$dir/real/ziaprobe" "\$@"
+	END
+	chmod +x "$dir/ziaprobe"
+}
+
+# figures_agree CASE: passes if the output of -v and the files csv and ranks of CASE agree
+figures_agree() {
+	is "$mpi, $1: the figures agree" "$(cd "$dir/$1" &&
+		awk -F , -f "$top/tests/helpers/figures.awk" out ranks csv 2>&1)" ''
 }
 
 # exported FILE: prints the symbols that an executable exports to libraries, except those of the

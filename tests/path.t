@@ -11,7 +11,6 @@
 #					PLACES are the same
 . "$(dirname "$0")/lib.sh"
 needs_cluster
-needs_faketime
 nodes=4
 cpp -include slurm/spank.h /dev/null >/dev/null 2>&1 ||
 	skip_all 'no slurm/spank.h; tests/setup installs it'
@@ -104,7 +103,7 @@ delay() {
 	slots=$(seq -s , -f n%.0f:2 "$blocks")
 	srun="srun --nodes $blocks --ntasks $((2 * blocks)) --ntasks-per-node"
 	case $mpi in
-	openmpi) mpirun="mpirun.openmpi -x AHEAD --host $slots -npernode" ;;
+	openmpi) mpirun="mpirun.openmpi -x AHEAD -x LATE --host $slots -npernode" ;;
 	mpich) mpirun="mpiexec.hydra -hosts $hosts -n $((2 * blocks)) -ppn" ;;
 	esac
 	launcher=$srun
@@ -115,11 +114,11 @@ delay() {
 		launcher=$picked ;;
 	esac
 	launch="$ziatest '$launcher'"
-	add=expect prepare='' fault='' least=0 row='' outlier='' cells=''
+	add=expect prepare='' slow='' fault='' least=0 row='' outlier='' cells=''
 	case $place in
 	daemon|hidden)
 		prepare="../stop_slurmd $node" ;;
-	exec|init|later|entered|background|leave|leave2|prolog|wrapped)
+	exec|init|later|entered|background|leave|leave2|wrapped)
 		least=$seconds ;;
 	esac
 	case $place in
@@ -127,7 +126,7 @@ delay() {
 		of_node daemon ', slurmstepd' ;;
 	wrapped)
 		of_node exec
-		prepare="touch late-$node"
+		slow=$node
 		launch="$ziatest '$launcher {} \"../a) (b c, cut here\"'" ;;
 	hidden)	# slurmstepd, from ranks without CAP_SYS_PTRACE that are not in group 1
 		of_node spawn
@@ -137,12 +136,12 @@ delay() {
 		launch="$ziatest '$srun {} setpriv --bounding-set -sys_ptrace'" ;;
 	mpirun)
 		of_node daemon ', (orted|prted)'
-		prepare="export AGENT=$node OMPI_MCA_plm_rsh_agent=$dir/agent
-			export PRTE_MCA_plm_ssh_agent=$dir/agent"
+		slow=$node
+		prepare="export OMPI_MCA_plm_rsh_agent=$dir/agent PRTE_MCA_plm_ssh_agent=$dir/agent"
 		launch="$ziatest '$mpirun'" ;;
 	mpiexec)
 		of_node daemon ', hydra_pmi_proxy'
-		prepare="export AGENT=$node"
+		slow=$node
 		launch="$ziatest 'mpiexec.hydra -launcher ssh -launcher-exec $dir/agent \\
 			${mpirun#* }'" ;;
 	spawn)
@@ -150,10 +149,6 @@ delay() {
 		add=expect_alone
 		prepare="echo \"required $tmp/spank.so \$PWD\" >/run/cluster/plugstack.conf
 			echo $seconds >spawn-$node" ;;
-	prolog)
-		of_node exec
-		prepare="export PROLOG=$node"
-		launch="$ziatest 'srun --task-prolog=$dir/task_prolog ${srun#srun}'" ;;
 	exec)
 		of_rank exec
 		fault="$rank Exec" ;;
@@ -196,15 +191,6 @@ delay() {
 	clock)
 		of_node clock
 		outlier=none cells= ;;
-	async)
-		of_node init
-		prepare='export OMPI_MCA_async_mpi_init=1'
-		# If a message arrives early, Open MPI may crash.
-		launch="for try in \$(seq 16); do
-				$launch >try 2>&1 && break
-			done
-			cat try"
-		fault="$node Pmix" ;;
 	local)	# mpirun existed before the start
 		row="init $rank on login"
 		outlier="init of rank $rank on login$(above init)"
@@ -227,7 +213,7 @@ delay() {
 		set -- "$@" "$one_node"
 	fi
 	$add "$late" 0 "$prepare
-		export AHEAD=$ahead SHIM='${fault:+$fault $action $seconds}'
+		export AHEAD=$ahead LATE=$slow SHIM='${fault:+$fault $action $seconds}'
 		$launch" "$@" '?ziaprobe: warning: the clock of .*'
 	echo "$row" >"$dir/$late/row"
 	echo "$outlier" >"$dir/$late/outlier"
@@ -307,9 +293,7 @@ longer() {
 }
 
 judge() {
-	is "$mpi, $1: the figures agree" \
-		"$(awk -F , -f tests/helpers/figures.awk "$dir/$1/out" "$dir/$1/ranks" \
-			"$dir/$1/csv" 2>&1)" ''
+	figures_agree "$1"
 	if [ -n "$(cat "$dir/$1/row")" ]; then
 		like "$mpi, $1: the largest step" "$(largest "$1")" "$(cat "$dir/$1/row")"
 		like "$mpi, $1: the cells of --ranks" "$(longer "$1")" "$(cat "$dir/$1/cells")"
@@ -354,43 +338,21 @@ for mpi in openmpi mpich; do
 		diag "$(cat ../out)"
 	cd "$top" || exit 1
 	seconds=$(awk -F , '{ ms = $5 } END { print 1 + int(ms / 350) }' "$dir/usual")
-	cat >"$dir/ziaprobe" <<-END
+	# sleep_on NODE: sleeps if this is NODE
+	cat >"$dir/sleep_on" <<-END
 		#!/bin/sh
-		# Runs ziaprobe with the fault in SHIM. If AHEAD is NODE=SECONDS, the clock of NODE
-		# is SECONDS ahead.
-		preload=$dir/shim.so
-		if [ "\$(hostname)" = "\${AHEAD%=*}" ]; then
-			preload=$faketime:$dir/shim.so
-			export FAKETIME="+\${AHEAD#*=}" DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1
-		fi
-		if [ -z "\$SHIM" ]; then
-			unset SHIM
-		fi
-		export LD_PRELOAD="\$preload:\${LD_PRELOAD-}"
-		exec "$dir/real/ziaprobe" "\$@"
-	END
-	# A wrapper: late on the node for which there is a file, it starts ziaprobe as a child. Its
-	# name is hard to parse in /proc/PID/stat, and is too long for it.
-	cat >"$dir/a) (b c, cut here" <<-END
-		#!/bin/sh
-		if [ -e "late-\$(hostname)" ]; then
-			sleep $seconds
-		fi
-		"\$@"
-		exit
-	END
-	# As a task prolog: late on the node \$PROLOG
-	cat >"$dir/task_prolog" <<-END
-		#!/bin/sh
-		if [ "\$(hostname)" = "\$PROLOG" ]; then
+		if [ "\$(hostname)" = "\$1" ]; then
 			sleep $seconds
 		fi
 	END
-	# In place of ssh: late on the node \$AGENT
+	# A wrapper, which starts ziaprobe as a child. Its name is hard to parse in /proc/PID/stat,
+	# and is too long for it.
+	printf '#!/bin/sh\n%s "$LATE"\n"$@"\nexit\n' "$dir/sleep_on" >"$dir/a) (b c, cut here"
+	# In place of ssh: late on the node \$LATE
 	cat >"$dir/agent" <<-END
 		#!/bin/sh
 		case " \$* " in
-		*" \$AGENT "*) sleep $seconds ;;
+		*" \$LATE "*) sleep $seconds ;;
 		esac
 		ssh "\$@"
 		exit
@@ -404,14 +366,14 @@ for mpi in openmpi mpich; do
 	END
 	chmod +x "$dir"/*
 
-	places='daemon wrapped hidden spawn prolog exec init fence send answer clock'
+	places='daemon wrapped hidden spawn exec init fence send answer clock'
 	# MPICH 5 has only one fence, after which all ranks wait for each other's messages.
 	if ! grep -q '^fences: 1,' "$dir/out"; then
 		places="$places later leave leave2"
 	fi
 	case $mpi in
 	openmpi)
-		places="$places mpirun local entered background async" ;;
+		places="$places mpirun local entered background" ;;
 	mpich)
 		places="$places mpiexec" ;;
 	esac

@@ -9,13 +9,6 @@ error='ziaprobe: error:'
 # Two nodes, with two processes each and with four
 export four='-N 2 -n 4 --ntasks-per-node' eight='-N 2 -n 8 --ntasks-per-node'
 
-header=started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms
-header=$header,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults
-header=$header,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms
-header=$header,repeat_max_ms,offset_ms,offset_host,reference_host,offset_bound_ms,program
-header=$header,executable_bytes,mpi
-export header
-
 # misplaced FIRST SECOND KIND HOST HOST N: prints a pattern for the error about wrong placement,
 # with its remedies
 misplaced() {
@@ -23,11 +16,10 @@ misplaced() {
 		"$4 and $5; .* N = $6 .*--distribution=block.* --map-by ppr:$6:node"
 }
 
-# rows_after_header FILE: prints the number of rows of 33 cells after the header, or nothing if
-# there is any other line
-rows_after_header() {
-	awk -F , -v header="$header" '
-	NR == 1 && $0 != header || NR > 1 && !(NF == 33 && /^20..-..-..T/) { exit bad = 1 }
+# rows FILE: prints the number of complete rows after the header, if there is nothing else
+rows() {
+	awk -F , '
+	NF != 33 || (NR == 1) != /^started,/ { exit bad = 1 }
 	END { if (!bad) print NR - 1 }' "$1"
 }
 
@@ -40,10 +32,7 @@ for mpi in openmpi mpich; do
 		chmod +x "$dir/${host% *}"
 	done
 	# SEC and USEC, for example of 65 seconds ago
-	cat >"$dir/at" <<-'END'
-		#!/bin/sh
-		exec date -d "$*" +'%s %6N'
-	END
+	printf '#!/bin/sh\nexec date -d "$*" +"%%s %%6N"\n' >"$dir/at"
 	cat >"$dir/lasting" <<-'END'
 		#!/bin/sh
 		# lasting COMMAND...: runs COMMAND; status 99 if that took less than a second
@@ -67,23 +56,10 @@ for mpi in openmpi mpich; do
 		}
 	END
 	"mpicc.$mpi" -shared -fPIC -o "$dir/set.so" "$dir/set.c"
-	cat >"$dir/append_only.c" <<-'END'
-		/* A file that can be appended to, but not truncated */
-		#include <errno.h>
-		#include <sys/types.h>
-		int ftruncate(int file, off_t length)
-		{
-			errno = EPERM;
-			return -1;
-		}
-	END
-	cc -shared -fPIC -o "$dir/append_only.so" "$dir/append_only.c"
-
 	# What is measured, and when
 	expect 65s 0 'srun -n 1 ../ziaprobe $(../at 65 seconds ago) 1' \
 		'Time test was completed in   1:[0-5][0-9] min:sec' 'Slowest rank: 0' "$one_node"
 	expect timely 0 'srun $four 2 ../ziaprobe $(../at now) 2 --timeout 99' "$result"
-	expect posix 0 'POSIXLY_CORRECT=1 ../ziatest -t 99 2 "srun $four"' "$result"
 	expect over 124 'srun -K0 $four 2 ../ziaprobe $(../at 1 hour ago) 2 -t 9' \
 		"$error timeout of 9 s: rank [01] on n1 has spent [0-9]+ ms in MPI_Init: .*" \
 		"$error timeout of 9 s: rank [23] on n2 has spent [0-9]+ ms in MPI_Init: .*"
@@ -91,12 +67,6 @@ for mpi in openmpi mpich; do
 	# sees it fail and ends the job. The rank of a process without a launcher is unknown.
 	expect patient 124 '../lasting ../ziaprobe $(../at 1 hour ago) 1 -t 9' \
 		"$error timeout of 9 s: a rank on login has spent [0-9]+ ms in MPI_Init: .*"
-	expect soon "$fails" 'srun $four 2 ../ziaprobe $(../at 100 seconds) 2' \
-		"$error rank 0 on n1 .* at least [0-9]{1,2}\.[0-9]{6} s before the start; .*"
-	expect own "$fails" \
-		'srun $four 2 sh -c "[ \$SLURM_PROCID = 0 ] || sleep .1
-			exec ../ziaprobe \$(../at now) 2"' \
-		"$error ranks 0 and [1-3] got different start times .*"
 
 	# Wrong arguments: one error per job
 	expect none 2 'srun $four 2 ../ziaprobe' \
@@ -135,7 +105,6 @@ ziaprobe itself, so do not name it in the launcher" \
 	expect packed "$fails" \
 		'srun $eight 4 ../ziaprobe $(../at now) 2 -v --csv csv --ranks ranks' \
 		"$(misplaced 0 2 'different nodes' n1 n1 2)"
-	expect one 0 '../ziatest 2 "srun -N 1 -n 2 --ntasks-per-node"' "$result" "$one_node"
 
 	# Host names that are not the nodes'
 	expect contained 0 'srun $four 2 ../contain ../ziaprobe $(../at now) 2' "$result"
@@ -166,7 +135,6 @@ ziaprobe itself, so do not name it in the launcher" \
 	none='../ziatest 2 "srun --mpi=none $four"'
 	case $mpi in
 	openmpi)
-		expect openmpi 0 "$openmpi" "$result"
 		expect hydra "$fails" "$hydra" "$mismatch"
 		expect pmi2 "$fails" "$pmi2" "?$mismatch"	# 4.1 itself refuses
 		expect single 0 "srun --mpi=pmix -n 2 sh -c '[ \$SLURM_PROCID = 0 ] ||
@@ -178,7 +146,6 @@ ziaprobe itself, so do not name it in the launcher" \
 			"$(misplaced 0 2 'different nodes' login login 2)" ;;
 	mpich)
 		expect openmpi "$fails" "$openmpi" "$mismatch"
-		expect hydra 0 "$hydra" "$result"
 		expect pmix "$fails" "$pmix" "$mismatch"
 		expect none-pmi "$fails" "$none" "$mismatch"
 		# Within srun --pty
@@ -187,10 +154,11 @@ ziaprobe itself, so do not name it in the launcher" \
 			"$result" "$one_node" ;;
 	esac
 
-	# Files. One that cannot be written is an error after the result, which stays. A pipe is
-	# not read.
+	# Files. One that cannot be used is an error after the result, which stays; the other one is
+	# written. A pipe is not read. Root could read and write any file if it were not for the
+	# missing capabilities.
 	remedy='; choose a file that can be read and written on the node of rank 0'
-	full="$error cannot write '/dev/full': No space left on device$remedy"
+	full="cannot write '/dev/full': No space left on device$remedy"
 	expect csv 0 'for i in 1 2; do
 			srun $four 2 ../ziaprobe $(../at now) 2 --csv csv || exit
 		done' "$result" "$result"
@@ -198,44 +166,46 @@ ziaprobe itself, so do not name it in the launcher" \
 	expect csv-cut 0 '../ziaprobe $(../at now) 1 --csv csv
 		truncate -s -5 csv
 		../ziaprobe $(../at now) 1 --csv csv' "*$result\|$one_node"
-	expect ranks-append 1 "../ziaprobe \$(../at now) 1 --ranks ranks
-		cp ranks before
-		LD_PRELOAD=$dir/append_only.so ../ziaprobe \$(../at now) 1 --ranks ranks
-		status=\$?
-		cmp ranks before && exit \$status" "*$result\|$one_node" \
-		"$error cannot write 'ranks': Operation not permitted$remedy"
 	expect csv-pipe 0 '../ziaprobe $(../at now) 1 --csv /dev/stdout | cat >csv' "$result" \
 		"$one_node"
-	other="$error 'csv' begins with another header: it was written by another version, or \
-not by --csv; choose a new file"
-	expect csv-other 0 'for other in started "${header%,*}" "$header,more" ""; do
-			echo "$other" >csv
-			../ziaprobe $(../at now) 1 --csv csv
-			if [ $? != 1 ] || [ "$(cat csv; echo .)" != "$(echo "$other"; echo .)" ]
-			then
-				exit 1
-			fi
-		done' \
-		"*$result\|$one_node\|$other"
 	expect csv-full 1 '../ziaprobe $(../at now) 1 --csv /dev/full --ranks ranks' \
-		"$result" "$one_node" "$full"
+		"$result" "$one_node" "$error $full"
 	expect ranks-full 1 '../ziaprobe $(../at now) 1 --ranks /dev/full --csv csv' \
-		"$result" "$one_node" "$full"
+		"$result" "$one_node" "$error $full"
 	expect nowhere "$fails" 'srun $four 2 ../ziaprobe $(../at now) 2 --csv no/where' "$result" \
 		"$error cannot open 'no/where': No such file or directory$remedy"
+	expect protected 1 ': >csv; : >ranks; chmod 222 csv; chmod 444 ranks
+		setpriv --bounding-set=-dac_override,-dac_read_search \
+			../ziaprobe $(../at now) 1 --csv csv --ranks ranks
+		status=$?
+		[ ! -s csv ] && [ ! -s ranks ] && exit $status' "$result" "$one_node" \
+		"$error cannot open 'csv': Permission denied$remedy" \
+		"$error cannot open 'ranks': Permission denied$remedy"
+	expect other 0 "../ziaprobe \$(../at now) 1 --csv csv --ranks ranks 2>first || exit
+		for option in csv ranks; do
+			header=\$(head -n 1 \$option)
+			for other in started \"\${header%,*}\" \"\$header,more\" ''; do
+				echo \"\$other\" >\$option
+				../ziaprobe \$(../at now) 1 --\$option \$option
+				if [ \$? != 1 ] || [ \"\$(cat \$option; echo .)\" != \"\$other
+.\" ]; then
+					exit 1
+				fi
+			done
+		done" \
+		"*$result\|$one_node\|$error '(csv|ranks)' begins with another header: it was \
+written by another version, or not by --(csv|ranks); choose a new file"
 	run_cases 2
 
 	is "$mpi, packed: neither a row nor a ranks file" "$(cd "$dir/packed" && ls)" \
 		"$(cd "$dir/wide" && ls)"
-	is "$mpi, csv: a header and two rows" "$(rows_after_header "$dir/csv/csv")" 2
-	is "$mpi, csv-empty: a header and a row" "$(rows_after_header "$dir/csv-empty/csv")" 1
-	is "$mpi, csv-cut: a header and two rows" "$(rows_after_header "$dir/csv-cut/csv")" 2
-	is "$mpi, csv-pipe: a header and a row" "$(rows_after_header "$dir/csv-pipe/csv")" 1
-	is "$mpi, ranks-full: the other file is written" \
-		"$(rows_after_header "$dir/ranks-full/csv")" 1
+	for case in csv-2 csv-empty-1 csv-cut-2 csv-pipe-1 ranks-full-1; do
+		is "$mpi, ${case%-*}: a header and rows" \
+			"$(rows "$dir/${case%-*}/csv")" "${case##*-}"
+	done
 	is "$mpi, csv-full: the other file is written" \
 		"$(cut -d , -f 1 "$dir/csv-full/ranks" | paste -s -d ' ' -)" 'rank 0'
-	is "$mpi, csv-other: each header was tried" \
-		"$(grep -c 'begins with another header' "$dir/csv-other/out")" 4
+	is "$mpi, other: each header was tried" \
+		"$(grep -c 'begins with another header' "$dir/other/out")" 8
 done
 finish

@@ -2,14 +2,10 @@
  * has no pad, stamps only the replies and checks nothing. Prints the time in ms.
  *
  *	LAUNCHER bare SEC USEC N
- *
- * With -DREST, a rank that has finished sleeps until all have, as in ziaprobe, instead of polling
- * in MPI_Finalize. This matters if it shares a core with a rank that has not finished.
  */
 #define _POSIX_C_SOURCE 200809L
 
 #include <mpi.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -42,14 +38,6 @@ int main(int argc, char **argv)
 	if (rank == 0)
 		printf("%.6f\n", end - start);
 	free(ends);
-#ifdef REST
-	MPI_Request request;
-	int done;
-
-	MPI_Ibarrier(MPI_COMM_WORLD, &request);
-	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
-		poll(NULL, 0, 1);
-#endif
 	MPI_Finalize();
 	return 0;
 }

@@ -1,47 +1,22 @@
-/* Preloaded into ziaprobe: injects a fault. SHIM="WHERE CALL COMMAND" makes rank WHERE (such as 3),
- * or each rank on node WHERE (such as n2), run the shell command COMMAND when it reaches CALL, and
- * wait for it. In COMMAND, $PPID is the rank's process id.
- *
- * CALL is the return of MPI_Init (Init), the first call to another MPI function (Send, Recv,
- * Gather, Ibcast, Ibarrier, Finalize), the second Recv (Recv2), or the first Send after a Recv
- * (Answer). Earlier, when only the launcher has assigned a rank, CALL can be a moment before main
- * (Exec), the start of MPI_Init (Start), PMIx_Init (Pmix), the first fence (Fence), the return of
- * PMIx_Fence_nb (Entered), the first nap after the first fence began (Nap), the end of that fence
- * (Leave) or of the next one (Leave2), or PMIx_Get after a fence (Later).
- *
- * MPICH does not call PMIx. It has a PMI client built in, which writes commands to a descriptor and
- * reads the answers. Pmix is then its first command, Later is the first command after a fence that
- * does not begin another fence, and a fence ends when its answer has been read. ziaprobe's read and
- * write call those of this file.
- *
- * Four COMMANDs are not run by a shell, but by the thread that reached CALL. "nap SECONDS" sleeps.
- * "spin SECONDS" computes until it has used that much CPU time, at the highest priority that it is
- * allowed. "crowd SECONDS" mostly waits for a CPU, which it shares with child processes that
- * compute. "load FILE" loads a library, whose constructor is the fault.
- *
- * If $WORK is set, every rank works for that many seconds after it has entered the first
- * non-blocking fence, like Open MPI 6. It does so by usleep, as other libraries do.
- *
- * If $MARKS is set, a process that reaches any CALL creates the file CALL.$RANK in that directory.
- * If $HELPER is set, SIGALRM is delivered to a helper thread, like those of MPI libraries. */
+/* Preloaded into ziaprobe: injects the fault SHIM="WHERE CALL COMMAND", and does what WORK, MARKS
+ * and AHEAD say; see tests/README.md. If $HELPER is set, SIGALRM is delivered to a helper thread,
+ * like those of MPI libraries. ziaprobe's read and write call those of this file. */
 #define _GNU_SOURCE
+
+#include "clock.c"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static void mark(const char *call)
 {
@@ -124,7 +99,12 @@ static void carry_out(const char *command)
 		spin(seconds);
 	else if (sscanf(command, "crowd %lf", &seconds) == 1)
 		crowd(seconds);
-	else if (sscanf(command, "load %4095s", file) == 1) {
+	else if (sscanf(command, "jump %lf", &seconds) == 1)
+		ahead += seconds;
+	else if (sscanf(command, "slew %lf", &slew_rate) == 1) {
+		syscall(SYS_clock_gettime, CLOCK_MONOTONIC_RAW, &slewed_since);
+		sleep(2);
+	} else if (sscanf(command, "load %4095s", file) == 1) {
 		if (!dlopen(file, RTLD_NOW))
 			abort();
 	} else if (system(command) == -1)
@@ -135,20 +115,21 @@ static void fault_of(const char *call, const char *number)
 {
 	static int done;
 	char where[64], when[9], host[64];
+	char *shim = getenv("SHIM");
 	int command;
 
 	gethostname(host, sizeof host);
-	if (!getenv("SHIM"))
+	if (!shim || !*shim)
 		return;
-	if (sscanf(getenv("SHIM"), "%63s %8s %n", where, when, &command) != 2)
+	if (sscanf(shim, "%63s %8s %n", where, when, &command) != 2)
 		abort();
 	if (done || strcmp(when, call) != 0)
 		return;
-	if (strcmp(where, host) != 0 && strcmp(where, number) != 0)
+	if (fnmatch(where, host, 0) != 0 && fnmatch(where, number, 0) != 0)
 		return;
 	done = 1;
 	unsetenv("LD_PRELOAD");
-	carry_out(getenv("SHIM") + command);
+	carry_out(shim + command);
 }
 
 static void fault(const char *call)
@@ -347,15 +328,21 @@ int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_
 	return PMPI_Recv(b, n, t, from, tag, c, s);
 }
 
+int MPI_Gather(const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root,
+	       MPI_Comm c)
+{
+	static int gathered;
+
+	fault(gathered++ ? "Records" : "Gather");
+	return PMPI_Gather(s, n, t, r, m, u, root, c);
+}
+
 #define FAULTY(name, parameters, arguments)                                                        \
 	int MPI_##name parameters                                                                  \
 	{                                                                                          \
 		fault(#name);                                                                      \
 		return PMPI_##name arguments;                                                      \
 	}
-FAULTY(Gather,
-       (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root, MPI_Comm c),
-       (s, n, t, r, m, u, root, c))
 FAULTY(Ibarrier, (MPI_Comm c, MPI_Request *q), (c, q))
 FAULTY(Ibcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *q),
        (b, n, t, root, c, q))

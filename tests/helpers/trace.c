@@ -137,28 +137,6 @@ int MPI_Barrier(MPI_Comm c)
 	return PMPI_Barrier(c);
 }
 
-/* No other function should communicate; if one does, it is recorded under its own name. */
-#define UNEXPECTED(name, parameters, arguments)                                                    \
-	int MPI_##name parameters                                                                  \
-	{                                                                                          \
-		note(#name, 0, 0, MPI_BYTE);                                                       \
-		return PMPI_##name arguments;                                                      \
-	}
-UNEXPECTED(Bcast, (void *b, int n, MPI_Datatype t, int r, MPI_Comm c), (b, n, t, r, c))
-UNEXPECTED(Isend,
-	   (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r),
-	   (b, n, t, to, tag, c, r))
-UNEXPECTED(Ssend, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c),
-	   (b, n, t, to, tag, c))
-UNEXPECTED(Reduce, (const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, int r, MPI_Comm c),
-	   (s, b, n, t, o, r, c))
-UNEXPECTED(Allreduce, (const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c),
-	   (s, b, n, t, o, c))
-UNEXPECTED(Allgather,
-	   (const void *s, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
-	   (s, n, t, b, m, u, c))
-UNEXPECTED(Comm_split, (MPI_Comm c, int color, int key, MPI_Comm *n), (c, color, key, n))
-
 int MPI_Finalize(void)
 {
 	char path[4096];
