@@ -2,9 +2,26 @@
 
     reframe -C SITE -c job/reframe_ziatest.py -r -S nodes=256 -S ppn=4 -S srun_options=--mpi=pmix
 
-SITE is the settings file of your site; job/README.md shows a small one. Run make first. The check
-passes if Ziatest exits with status 0. A printed result is not enough, because an error may follow
-it. The figures come from the row that --csv wrote. Works with ReFrame 4.
+Run make first. The check passes if Ziatest exits with status 0. A printed result is not enough,
+because an error may follow it. The figures come from the row that --csv wrote. To make the check
+fail when launches become slower, copy it within job/, and set the reference for time_ms to the
+median of several runs, with a generous tolerance. Works with ReFrame 4.
+
+SITE is the settings file of your site. If you have none, this one is enough:
+
+    site_configuration = {
+        'systems': [{
+            'name': 'mysystem',
+            'hostnames': ['.*'],
+            'partitions': [{
+                'name': 'compute',
+                'scheduler': 'slurm',  # 'squeue' if there is no accounting
+                'launcher': 'srun',
+                'access': ['--partition=compute'],
+                'environs': ['builtin'],
+            }],
+        }],
+    }
 """
 import csv
 import os

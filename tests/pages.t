@@ -65,8 +65,11 @@ is 'the files of the archive' \
 		s/[0-9]*-[0-9]*\.\(csv\|txt\)$/NODES-RUN.\1/' | sort -u | paste -s -d ' ' -)"
 
 is 'the first screen for evaluators is that of the example' \
-	"$(sed -n '/^    Ziatest: job/,/ clocks: /{ s/^    //; p; }' job/evaluators.md)" \
+	"$(sed -n '/^    Ziatest: job/,/^    clocks /{ s/^    //; p; }' job/evaluators.md)" \
 	"$(sed '/^To review$/,$d' example-output/submission/summary.txt)"
+is 'the slow node for administrators is that of the example' \
+	"$(sed -n '/^    Slow nodes/,/^$/{ s/^    //; p; }' job/administrators.md)" \
+	"$(sed -n '/^Slow nodes/,$p' example-output/slow-node/summary.txt)"
 
 # If this fails because run_ziatest.sh has changed, renew the example.
 if has python3; then
