@@ -1,8 +1,7 @@
 #!/bin/sh
-#SBATCH --job-name=ziatest --output=ziatest-%j.out
-#SBATCH --nodes=2 --exclusive --time=00:55:00
+#SBATCH --job-name=ziatest --output=ziatest-%j.out --nodes=2 --exclusive --time=00:55:00
 #SBATCH --no-requeue --no-kill --signal=B:TERM@120
-# shellcheck disable=SC1003,SC2046,SC2086,SC2153,SC3045
+# shellcheck disable=SC2046,SC2086,SC2153,SC3045
 
 # Launches Ziatest on the nodes of a Slurm job, one launch after the other, and packs an archive to
 # hand in. Submit it from the directory in which you ran make:
@@ -10,23 +9,24 @@
 #	sbatch --nodes=256 --time=02:00:00 run_ziatest.sh SWEEP="2 16 128 256" TIMEOUT=120
 #
 # For the administrator: it starts RUNS steps for each size, then one that asks each node for its
-# hardware. A launch takes at most TIMEOUT + 40 seconds, and its step a minute more to end. It
-# writes ziatest-CLUSTER-JOBID/, ziatest-CLUSTER-JOBID.tar.gz and its log, cancels only its own
-# steps, and ends two minutes before its time is over, or after scancel, with what it has.
+# hardware. A launch takes at most TIMEOUT + 40 seconds. Until its step has ended, it calls squeue
+# every 2 seconds, at most 30 times, and cancels that step. It writes ziatest-CLUSTER-JOBID/, an
+# archive of it (.part until complete), and its log. Two minutes before the time limit, or after
+# scancel, it packs what there is, and exits.
 
 # ---- Edit from here to the next line of dashes; NAME=VALUE arguments take precedence ----
 # . /etc/profile.d/modules.sh	# if sh has no module command
 # module load ...	# what ziaprobe was built with
 
 RUNS=4	# launches of each size
-SWEEP=	# sizes in nodes, such as "2 4 8"; if empty, the whole job
+SWEEP=	# sizes in nodes, in quotes: "2 4 8"; if empty, the whole job
 PPN=	# processes per node; if empty, one for each network interface of the first node
 TIMEOUT=480	# seconds for a launch
 SYSTEM_NODES=	# compute nodes of the whole system; if empty, all that sinfo shows
-SRUN_OPTIONS=	# options that srun needs, such as --mpi=pmix; they override those below
+SRUN_OPTIONS=	# further options of srun, such as --mpi=pmix; launch() shows their place
 # ---- Edit no further ----
 export LC_ALL=C
-ulimit -c 0	# no core dumps of a whole machine
+ulimit -c 0	# if an MPI library crashes, all ranks would dump core
 
 die() {	# MESSAGE
 	printf 'run_ziatest.sh: error: %s\n' "$1" >&2
@@ -37,36 +37,36 @@ die() {	# MESSAGE
 # a *, and srun has not named them in an earlier launch. Leaves their number in $found.
 find_nodes() {	# SIZE FILE
 	{
-		timeout -s KILL 5 sinfo --all --noheader --Node --format='%N %T' |
-			grep -E ' down|[*]'
-		grep -rohE 'failed on node [^ :]+' "$result/output" | awk '{ print $4, "failed" }'
+		timeout 5 sinfo --all --noheader --Node --format='%N %T' | grep -E ' down|[*]'
+		grep -arohE 'launch .*failed on node [^:]+' "$result/output"
 		echo "$nodes"
-	} | awk -v size="$1" 'NF == 2 { lost[$1] = 1 }
-		NF == 1 && !($1 in lost) && n++ < size' >"$2"
+	} | awk -v size="$1" 'NF == 2 { lost[$1] } NF > 2 { lost[$NF] }
+		NF == 1 && !($1 in lost) && n++ < size { print }' >"$2"
 	found=$(wc -l <"$2")
 }
 
-# Launches in the background, so that a signal can end the launcher. Leaves its status in $status.
-# ziaprobe's own timeout cannot act if the launcher starts no process.
+# Leaves the launcher's status in $status. It runs in the background, so that a signal can end it.
 launch() {
 	timeout --kill-after=10 $((TIMEOUT + 30)) ./ziatest -v -t "$TIMEOUT" \
 		--csv "$result/results.csv" --ranks "$result/ranks-$size-$run.csv" "$PPN" \
 		"srun --hint=nomultithread --distribution=block:block --cpus-per-task=$cores \
-$SRUN_OPTIONS --overlap --job-name=$step --nodelist=./$list --nodes=$size \
---ntasks=$((size * PPN)) --ntasks-per-node" >"$output" 2>&1 &
+${SRUN_OPTIONS:+$SRUN_OPTIONS }--overlap --job-name=$step \
+--nodelist=./$list --nodes=$size --ntasks=$((size * PPN)) --ntasks-per-node" >"$output" 2>&1 &
 	launcher=$!
+	test -z "$ending" || kill $launcher	# the signal came before launcher was set
 	wait $launcher
-	status=$?
-	launcher=
-	outcome="status $status; $(grep -E '^Time test|error:' "$output" | head -n 1)"
-	sed -i '$a\' "$output" # adds a newline if there is none at the end
+	status=$? launcher=''
+	outcome="status $status; $(grep -aE '^Time test|error:' "$output" | head -n 1)"
+	test -z "$(tail -c 1 "$output")" || echo >>"$output"	# the last line lacks a newline
 	for try in $(seq 30); do	# until the step has ended, for a minute
-		id=$({ timeout -s KILL 5 squeue --noheader --steps --format='%j %i' \
+		id=$({ timeout 5 squeue --noheader --steps --format='%j %i' \
 			--jobs="$SLURM_JOB_ID" || echo "$step ?"; } | sed -n "s/^$step //p")
-		case $ending$id,$try in
-		,*|yes*) break ;;
-		*,1|*,15) timeout -s KILL 5 scancel "$id" 2>/dev/null ;;
-		*,30) echo 'the step has not ended' >>"$output" ;;
+		if [ -z "$id" ] || [ -n "$ending" ]; then
+			break
+		fi
+		case $try in
+		1|15) timeout 5 scancel "$id" 2>/dev/null ;;
+		30) echo 'the step has not ended' >>"$output" ;;
 		esac
 		sleep 2
 	done
@@ -74,11 +74,11 @@ $SRUN_OPTIONS --overlap --job-name=$step --nodelist=./$list --nodes=$size \
 }
 
 number='[1-9][0-9]{0,5}'
-valid="(RUNS|TIMEOUT)=$number|(PPN|SYSTEM_NODES)=($number)?|SWEEP=( *$number( +$number)*)? *"
+valid="(RUNS|TIMEOUT)=$number|(PPN|SYSTEM_NODES)=($number)?|SWEEP=( *$number( +$number)* *)?"
 for setting in "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
 	"SYSTEM_NODES=$SYSTEM_NODES" "$@"; do
 	if printf '%s\n' "$setting" | grep -qvxE "$valid|SRUN_OPTIONS=.*"; then
-		die "'$setting' is not valid; use a setting of the script, and numbers to 999999"
+		die "'$setting' is not valid; use a setting of the script; numbers are 1 to 999999"
 	fi
 	eval "${setting%%=*}=\${setting#*=}"
 done
@@ -92,26 +92,25 @@ elif [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f chang
 elif [ -e "$result" ] || [ -e "$result.tar.gz" ]; then
 	die "$PWD/$result or $result.tar.gz already exists; move it out of the way"
 fi
-
 # Inherited variables could hide nodes or change a launch. srun gets its options as arguments.
 unset $(env | grep -oE '^(SINFO|SQUEUE|SCANCEL)_\w+')
-facts=$(job/environment "$0")
+facts=$(job/environment "$0") || die 'job/environment failed; the error is above'
 unset $(env | grep -oE '^(SLURM|SRUN)_\w+' |
-	grep -vE '^SLURM_(JOB|CONF|CLUSTER|WORKING_CLUSTER|JWT|SACK|PMI|MPI)')
-eval "$(echo "$facts" | grep -xE '(NODES_FOUND|INTERFACES|CORES)=[0-9]*')"
+	grep -vE '^SRUN_OPTIONS$|^SLURM_(JOB|CONF|CLUSTER|WORKING_CLUSTER|JWT|SACK|PMI|MPI)')
+eval "$(printf '%s\n' "$facts" | grep -xE '(NODES_FOUND|INTERFACES|CORES)=[0-9]*')"
 PPN=${PPN:-$INTERFACES}
 SWEEP=$(printf '%s\n' ${SWEEP:-$SLURM_JOB_NUM_NODES} | sort -nru | paste -s -d ' ' -)
 if [ -z "$PPN" ]; then
 	die 'no network interface was found on the first node; set PPN'
 elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
-	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES"
+	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; request more"
 fi
 { mkdir "$result" "$result/output" && cp build.txt changes.diff "$result"; } ||
-	die "cannot write to $PWD"
+	die "cannot write $PWD/$result; if the disk is full, make room"
 printf '%s\n' "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
 	"SYSTEM_NODES=${SYSTEM_NODES:-$NODES_FOUND}" "SRUN_OPTIONS=$SRUN_OPTIONS" "$facts" \
 	>"$result/environment.txt"
-nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")
+nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST") || die 'scontrol show hostnames failed'
 cores=$((CORES < PPN ? 1 : CORES / PPN))
 ending='' launcher=''
 trap 'ending=yes; test -z "$launcher" || { kill $launcher 2>/dev/null; wait $launcher; }' TERM
@@ -132,7 +131,7 @@ respond, not $(echo "$nodes" | grep -vxFf "$list" | head -n 20 | paste -s -d ' '
 			launch
 			failures=$((status ? failures + 1 : 0))
 		fi
-		test -e "$output" || echo "$outcome" >"$output"
+		test -e "$output" || echo "$outcome" >"$output"	# there was no launch
 		echo "launch $run of $RUNS on $size nodes: $outcome"
 	done
 done
@@ -147,12 +146,13 @@ if [ -z "$ending" ]; then
 		sha256sum ziatest ziaprobe
 	} >>"$result/environment.txt"
 	rm "$result/nodes.txt"
-	timeout --kill-after=10 60 job/summarize --pictures "$result" "$result" \
-		>"$result/summary.txt"
-	status=$?
-	find "$result/summary.txt" -empty -delete
 fi
-{ tar -czf "$result.part" "$result" && mv "$result.part" "$result.tar.gz"; } ||
+test -n "$ending" || timeout --kill-after=10 60 job/summarize --pictures "$result" "$result" \
+	>"$result/summary.txt"
+status=$?
+test -s "$result/summary.txt" || rm -f "$result/summary.txt"
+tar -czf "$result.part" "$result"
+{ test $? -le 1 && mv "$result.part" "$result.tar.gz"; } ||	# 1: a file changed meanwhile
 	die "cannot write $PWD/$result.tar.gz; what it would contain is in $result"
 echo "The archive is $PWD/$result.tar.gz"
 cat "$result/summary.txt" 2>/dev/null && exit "$status"

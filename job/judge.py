@@ -37,7 +37,7 @@ def describe(launch):
     facts = [launch.last_line or 'no output']
     if launch.was_made and launch.status is None:
         facts = ['no status']
-    clues = {line: clue for clue in CLUES for line in launch.kept if re.search(clue, line)}
+    clues = dict.fromkeys(line for clue in CLUES for line in launch.kept if re.search(clue, line))
     facts = '; '.join(facts + silence(launch))
     return '\n    '.join([f'{launch.name}: {facts}', *list(clues)[:3]])
 
@@ -55,7 +55,7 @@ def silence(launch):
     return [f'no response from: {" ".join(silent[:20])}{more}']
 
 def missing_files(job):
-    """Checks 1, 2 and 6: yields what was lost, cut or left over."""
+    """Yields what was lost, cut or left over."""
     plan = f'SWEEP is "{job.facts["SWEEP"]}" and RUNS is {job.facts["RUNS"]}'
     for launch in job.asked if job.is_finished else job.asked[:job.last]:
         if launch.last_line is None:
@@ -79,7 +79,7 @@ def missing_files(job):
             yield f'{program}: SHA-256 {after} after the last launch, {built} in build.txt'
 
 def mixed_starts(job):
-    """Checks 1 and 4: yields the starts that are there twice, and the rows of no launch."""
+    """Yields the starts that occur twice, and the rows of no launch."""
     starts = {}
     for launch in [*job.asked, *job.others]:
         other = starts.setdefault(launch.started, launch)
@@ -91,10 +91,10 @@ def mixed_starts(job):
         if start in starts and count > 1:
             yield f'{starts[start].name}: results.csv has {count} rows for its start at {start}'
         elif start not in starts and not may_lack:
-            yield f'results.csv: a launch started at {start}, but according to no output'
+            yield f'results.csv: a launch started at {start}, but no output has that start'
 
 def differences(job):
-    """Checks 3 and 5: yields what disagrees between row, output, file of ranks and settings."""
+    """Yields what disagrees between row, output, file of ranks and settings."""
     for launch in (launch for launch in job.asked if launch.row):
         row, first, ranks, steps = launch.row, job.rows[0], launch.ranks, times(launch.row, STEPS)
         size, expected = shape(row['nodes'], row['ppn'], row['ranks']), launch.nodes * job.ppn

@@ -13,7 +13,6 @@ LARGEST_JOB = 1 << 30  # bytes of all files
 MOST_FILES, MOST_LAUNCHES = 20000, 10000
 MOST_LINES, MOST_ROWS = 3000000, 100000  # of an output or a file of ranks, and of any other
 LONGEST_LINE = 100000  # a longer one counts as several
-
 JOB_FILE = re.compile(r'((?:.*/)?)(environment\.txt|build\.txt|changes\.diff|results\.csv|output|'
                       r'((ranks-)|output/|nodes-)([1-9]\d{0,5})-([1-9]\d{0,5})\.(?(4)csv|txt))\Z',
                       re.A | re.S)
@@ -170,7 +169,7 @@ class Ranks:
         parts = [None if spawn is None else (daemon or 0) + spawn, exec_, init, exchange]
         for i, time in enumerate(parts):
             if time is not None:
-                node.parts[i] = max(time, node.parts[i] or time)
+                node.parts[i] = time if node.parts[i] is None else max(time, node.parts[i])
         own = sum(time or 0 for time in parts)
         if own > node.own:
             node.own, node.steps = own, steps
@@ -233,7 +232,8 @@ class Job:
         self.facts, self.build = facts(environment), facts(text['build.txt'])
         self.script = [line[1:] for line in environment if line.startswith('\t')]
         self.identity = [self.facts.get(name) or 'unknown' for name in (
-            'SLURM_JOB_ID', 'SLURM_CLUSTER_NAME', 'DATE')] + [row['mpi'] for row in self.rows[:1]]
+            'SLURM_JOB_ID', 'SLURM_CLUSTER_NAME', 'DATE')] + [
+                self.rows[0]['mpi'] if self.rows else '-']
         self.kinds = sorted(filter(None, map(KIND.match, environment)),
                             key=lambda kind: -int(kind.group('nodes').split()[0]))
         # Nodes, the network interfaces of each, and those that are down
