@@ -315,7 +315,7 @@ int main(int argc, char **argv)
 			printf("%s%s", usage, help);
 			return 0;
 		case 'V':
-			puts("ziatest 1.1");
+			puts("ziatest 2.0");
 			return 0;
 		default:
 			fail(2, "unknown option or missing value: '%s'", argv[at]);

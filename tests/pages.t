@@ -1,10 +1,10 @@
 #!/bin/sh
-# The pages: the options, columns, settings and files that they name are those of the programs, and
-# their links lead somewhere
+# The pages: the options, columns, messages, settings and files that they name are those of the
+# programs, their excerpts are those of the samples, and their links lead somewhere
 . "$(dirname "$0")/lib.sh"
 
-output=example-output/README.md
-pages="README.md $output $(echo job/*.md) tests/README.md tests/bench/README.md"
+output=example-output/README.md messages=example-output/messages.md
+pages="README.md $output $messages $(echo job/*.md) tests/README.md tests/bench/README.md"
 
 # section FILE HEADING: prints the section below HEADING
 section() {
@@ -51,6 +51,25 @@ for file in 4-nodes.csv:csv submission/results.csv:csv 4-nodes-ranks.csv:ranks; 
 	is "${file%:*}: its header" "$(head -n 1 "example-output/${file%:*}")" \
 		"$(head -n 1 "$tmp/${file#*:}")"
 done
+
+# Messages: those on the page are what precedes the first colon of each item
+perl -0777 -ne 's/(?<!\\)"\s*"//g;
+	print $1 ? "message: $2\n" : "$2\n"
+		while /(\bfail\(\d[^"]*|print_error\(|print_warning\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
+	' ziatest.c ziaprobe.c probe/*.c >"$tmp/strings"
+sed '/^## Messages of other/,$d' $messages | awk '/^$|^- / { print "" } { printf "%s ", $0 }' |
+	sed -n 's/^- \(.*`\): .*/\1/p' | sed 's/`:.*/`/; s/   */ /g' |
+	grep -o '`[^`]*`' | tr -d '`' >"$tmp/known"
+is 'every message on the page exists' "$(while read -r message; do
+	grep -qFe "$message" "$tmp/strings" || echo "$message"
+done <"$tmp/known")" ''
+is 'every error and warning is on the page' \
+	"$(grep '^message: [^%].* .' "$tmp/strings" | grep -vFf "$tmp/known")" ''
+
+# Excerpts
+is 'the excerpts are those of the sample' "$(for page in README.md $output; do
+	sed -n 's/^    \(outlier: init.*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' "$page"
+done | grep -vxFf example-output/4-nodes-slow.txt)" ''
 
 # The batch job
 settings=$(sed -n 's|^\([A-Z_]*\)=.*#.*|\1|p' run_ziatest.sh | paste -s -d ' ' -)

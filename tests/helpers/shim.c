@@ -1,6 +1,32 @@
-/* Preloaded into ziaprobe: injects the fault SHIM="WHERE CALL COMMAND", and does what WORK, MARKS
- * and AHEAD say; see tests/README.md. If $HELPER is set, SIGALRM is delivered to a helper thread,
- * like those of MPI libraries. ziaprobe's read and write call those of this file. */
+/* Preloaded into ziaprobe: injects a fault. SHIM="WHERE CALL COMMAND" makes rank WHERE (such as 3),
+ * or each rank on node WHERE (such as n2, or the pattern n[24]), run the shell command COMMAND when
+ * it reaches CALL, and wait for it. In COMMAND, $PPID is the rank's process id. CALL is
+ *
+ * - Exec: before main
+ * - Start, Init: when MPI_Init begins, and when it returns
+ * - Pmix, Later: in PMIx_Init, and in PMIx_Get after the first fence
+ * - Fence, Leave, Leave2: when the first fence begins, when it ends, and when the next one ends
+ * - Entered, Nap: when PMIx_Fence_nb returns, and when the rank first naps after that
+ * - Send, Recv, Recv2, Answer: the first MPI_Send, the first and the second MPI_Recv, and the first
+ *   MPI_Send after an MPI_Recv
+ * - Gather, Ibcast, Ibarrier, Finalize: the first call of that function; Records: the second gather
+ *
+ * MPICH has a PMI client built in, which writes commands to a descriptor and reads the answers.
+ * Pmix is then its first command, Later is the first command after a fence that does not begin another
+ * one, and a fence ends when its answer has been read. ziaprobe's read and write call those of this
+ * file.
+ *
+ * Six COMMANDs are not run by a shell, but by the thread that reached CALL. "nap SECONDS" sleeps.
+ * "spin SECONDS" computes until it has used that much CPU time, at the highest priority that it is
+ * allowed. "crowd SECONDS" mostly waits for a CPU, which it shares with child processes that
+ * compute. "load FILE" loads a library, whose constructor is the fault. "jump SECONDS" sets the
+ * clock. "slew RATE" sleeps for two seconds; from its beginning on, the clock gains RATE seconds
+ * per second.
+ *
+ * If $WORK is set, every rank works for that many seconds after it has entered the first
+ * non-blocking fence. If $MARKS is set, a process that reaches any CALL creates the file CALL.$RANK
+ * in that directory. If $HELPER is set, SIGALRM is delivered to a helper thread, like those of MPI
+ * libraries. */
 #define _GNU_SOURCE
 
 #include "clock.c"
