@@ -5,7 +5,6 @@
 
 # Launches Ziatest on the nodes of a Slurm job, one launch after the other, and packs an archive to
 # hand in. Submit it from the directory in which you ran make:
-#
 #	sbatch --nodes=256 --time=02:00:00 run_ziatest.sh SWEEP="2 16 128 256" TIMEOUT=120
 #
 # For the administrator: it starts RUNS steps for each size, then one that asks each node for its
@@ -37,8 +36,8 @@ die() {	# MESSAGE
 # a *, and srun has not named them in an earlier launch. Leaves their number in $found.
 find_nodes() {	# SIZE FILE
 	{
-		timeout 5 sinfo --all --noheader --Node --format='%N %T' | grep -E ' down|[*]'
-		grep -arohE 'launch .*failed on node [^:]+' "$result/output"
+		timeout 5 sinfo --all -h -N --format='%N %T' | grep -E ' down| drained|[*]'
+		grep -arohE '(launch .*failed on node|Node failure on) [^ :]+' "$result/output"
 		echo "$nodes"
 	} | awk -v size="$1" 'NF == 2 { lost[$1] } NF > 2 { lost[$NF] }
 		NF == 1 && !($1 in lost) && n++ < size { print }' >"$2"
@@ -56,11 +55,12 @@ ${SRUN_OPTIONS:+$SRUN_OPTIONS }--overlap --job-name=$step \
 	test -z "$ending" || kill $launcher	# the signal came before launcher was set
 	wait $launcher
 	status=$? launcher=''
-	outcome="status $status; $(grep -aE '^Time test|error:' "$output" | head -n 1)"
+	outcome="status $status; $(grep -aE 'Time test|error:' "$output" | head -n 1)"
 	test -z "$(tail -c 1 "$output")" || echo >>"$output"	# the last line lacks a newline
 	for try in $(seq 30); do	# until the step has ended, for a minute
 		id=$({ timeout 5 squeue --noheader --steps --format='%j %i' \
-			--jobs="$SLURM_JOB_ID" || echo "$step ?"; } | sed -n "s/^$step //p")
+			--jobs="$SLURM_JOB_ID" || echo "$step ?"; } |
+			sed -nE "s/^$step ($own|[?]$)/\1/p")
 		if [ -z "$id" ] || [ -n "$ending" ]; then
 			break
 		fi
@@ -77,7 +77,7 @@ number='[1-9][0-9]{0,5}'
 valid="(RUNS|TIMEOUT)=$number|(PPN|SYSTEM_NODES)=($number)?|SWEEP=( *$number( +$number)* *)?"
 for setting in "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
 	"SYSTEM_NODES=$SYSTEM_NODES" "$@"; do
-	if printf '%s\n' "$setting" | grep -qvxE "$valid|SRUN_OPTIONS=.*"; then
+	if printf %s "$setting" | tr '\n' '\t' | grep -qvxE "$valid|SRUN_OPTIONS=[[:print:]]*"; then
 		die "'$setting' is not valid; use a setting of the script; numbers are 1 to 999999"
 	fi
 	eval "${setting%%=*}=\${setting#*=}"
@@ -95,6 +95,7 @@ fi
 # Inherited variables could hide nodes or change a launch. srun gets its options as arguments.
 unset $(env | grep -oE '^(SINFO|SQUEUE|SCANCEL)_\w+')
 facts=$(job/environment "$0") || die 'job/environment failed; the error is above'
+own="($SLURM_JOB_ID|${SLURM_ARRAY_JOB_ID-}_${SLURM_ARRAY_TASK_ID-})[.]"	# squeue may show both
 unset $(env | grep -oE '^(SLURM|SRUN)_\w+' |
 	grep -vE '^SRUN_OPTIONS$|^SLURM_(JOB|CONF|CLUSTER|WORKING_CLUSTER|JWT|SACK|PMI|MPI)')
 eval "$(printf '%s\n' "$facts" | grep -xE '(NODES_FOUND|INTERFACES|CORES)=[0-9]*')"
@@ -110,7 +111,7 @@ fi
 printf '%s\n' "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
 	"SYSTEM_NODES=${SYSTEM_NODES:-$NODES_FOUND}" "SRUN_OPTIONS=$SRUN_OPTIONS" "$facts" \
 	>"$result/environment.txt"
-nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST") || die 'scontrol show hostnames failed'
+nodes=$(timeout 5 scontrol show hostnames "$SLURM_JOB_NODELIST") || die 'scontrol failed'
 cores=$((CORES < PPN ? 1 : CORES / PPN))
 ending='' launcher=''
 trap 'ending=yes; test -z "$launcher" || { kill $launcher 2>/dev/null; wait $launcher; }' TERM
@@ -119,12 +120,11 @@ for size in $SWEEP; do
 	for run in $(seq "$RUNS"); do
 		step=ziatest-$size-$run output=$result/output/$size-$run.txt
 		list=$result/nodes-$size-$run.txt
-		find_nodes "$size" "$list"
 		if [ -n "$ending" ]; then
 			outcome='not launched: the job is ending'
 		elif [ "$failures" -ge 2 ]; then
 			outcome='not launched: two launches of this size failed in a row'
-		elif [ "$found" -lt "$size" ]; then
+		elif find_nodes "$size" "$list"; [ "$found" -lt "$size" ]; then
 			outcome="not launched: only $found of the $SLURM_JOB_NUM_NODES nodes \
 respond, not $(echo "$nodes" | grep -vxFf "$list" | head -n 20 | paste -s -d ' ' -)"
 		else

@@ -35,7 +35,7 @@ KIND = re.compile(r'(?P<nodes>[0-9]{1,6} nodes?): interfaces (?P<interfaces>[0-9
 # The end of the command line that ziatest prints: SEC USEC N --verbose
 START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 RESULT = re.compile('Time test was completed in +(?:[0-9.]+ millisecs|[0-9]+:[0-9]+ min:sec)|'
-                    '[0-9.]+ ms, [0-9]+ nodes? x [0-9]+ = [0-9]+ ranks?')
+                    '(?<![0-9.])[0-9.]+ ms, [0-9]+ nodes? x [0-9]+ = [0-9]+ ranks?')
 ERROR = re.compile('zia(?:test|probe): error:')
 TIMEOUT = re.compile(r'timeout of [0-9]+ s: (?:rank [0-9]+|a rank) on ([^\s.]+)')
 # Clues to the cause of a failure, the most specific first
@@ -241,7 +241,7 @@ class Job:
                             int(kind.group('interfaces')), int(kind.group('down')))
                            for kind in self.kinds] or \
             [('the first node', number(self.facts.get('INTERFACES')) or 0, 0)]
-        self.is_finished = bool(self.facts.keys() & {'sum ziatest', 'sum ziaprobe'})
+        self.is_finished = 'sum ziaprobe' in self.facts  # the last line of all
         self.changed = [line.split(' b/')[-1].rstrip('"') for line in
                         text.get('changes.diff', ['it is missing'])
                         if re.match('diff |UNKNOWN$|it is missing$', line)]

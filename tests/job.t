@@ -143,6 +143,7 @@ NICS=1
 CHECK
 --check
 END
+refused 'a blank' "'SWEEP= ' is not valid; .*" 'SWEEP= '
 refused 'two lines' "'RUNS=1\|2' is not valid; .*" "$(printf 'RUNS=1\n2')"
 no_job='this is not a batch job with a single component; submit the script with sbatch'
 refused 'outside a job' "$no_job" PPN=1
@@ -158,7 +159,8 @@ touch here/ziatest-unknown-77.tar.gz newest
 refused 'the archive exists' "/.*/ziatest-unknown-77 or [^|]* $exists"
 rm -r here/ziatest-*
 export SLURM_JOB_NUM_NODES=2 SLURM_JOB_NODELIST=n1,n2 SLURM_JOB_CPUS_PER_NODE='16(x2)'
-refused 'a size above the job' 'SWEEP asks for 3 nodes, but the job has 2' SWEEP='2 3' PPN=1
+refused 'a size above the job' 'SWEEP asks for 3 nodes, but the job has 2; request more' \
+	SWEEP='2 3' PPN=1
 rm here/changes.diff
 refused 'no build' 'there is no build in /.*/here; run make, and submit the job from there'
 unset SLURM_JOB_ID SLURMD_NODENAME SLURM_JOB_NUM_NODES SLURM_JOB_NODELIST SLURM_JOB_CPUS_PER_NODE
@@ -173,7 +175,7 @@ job sweep "SLURM_STEP_ID=0 SLURM_LABELIO=1 SLURM_DISTRIBUTION=cyclic SLURM_THREA
 	SLURM_NTASKS_PER_CORE=2 SLURM_OVERCOMMIT=1 SLURM_MPI_TYPE=pmix SLURM_TASK_PROLOG=/no/such \
 	SRUN_EXPORT_ENV=NONE SINFO_PARTITION=none SINFO_SORT=-N SQUEUE_STATES=PENDING \
 	SCANCEL_STATE=PENDING SLURM_TOKEN=secret-word UCX_AUTH_TOKEN=secret-word UCX_TLS=tcp \
-	LC_ALL=de_DE.UTF-8 RUNS=9" "--nodes=4 $four --exclude=n8" \
+	LC_ALL=de_DE.UTF-8 RUNS=9 SRUN_OPTIONS=--mpi=none" "--nodes=4 $four --exclude=n8" \
 	SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4 2' PPN=2 SYSTEM_NODES=4
 clone=small
 is 'a sweep: the files and the status' "$left $status" './ziatest-virtual-ID.tar.gz 0'
@@ -240,18 +242,27 @@ job disk "PATH=$PWD/full:$PATH" --nodes=1 RUNS=1 PPN=1
 like 'a full disk: an error, and no archive' "$log/$left $status" \
 	'.*\|run_ziatest.sh: error: cannot write /.*.tar.gz; what it would contain is in [^|]*/ 1'
 
-# In an array, beside a step of the user's own, without which the launches would not end
+# Two tasks of an array, of which one starts later, beside steps of the user's own, without which
+# the launches would not end. squeue lists the steps of both for the last one, which has the id of
+# the array.
 odd='it'\''s "$HOME" `x`'
 {
-	poll 60 sh -c 'squeue --steps --noheader --format=%j | grep ^ziatest-2-1'
-	srun --jobid="$(squeue --noheader --format=%A)" --overlap --nodes=1 --ntasks=1 \
-		--job-name=monitor sleep 600
+	poll 60 sh -c '[ "$(squeue --steps --noheader --format=%j | grep -c ^ziatest-2-1)" -eq 2 ]'
+	for id in $(squeue --noheader --format=%A); do
+		srun --jobid="$id" --overlap --nodes=1 --ntasks=1 --job-name=monitor sleep 600 &
+	done
 } >monitor 2>&1 &
-SHIM='0 Init until squeue --steps --noheader --format=%j | grep -qx monitor; do sleep 0.2; done' \
-	job "$odd" '' '--nodes=2 --array=5' RUNS=2 PPN=1 "$injected"
-is "an array, beside a user's step, in a directory with blanks, quotes and a $" "$left $status
-$ends" './ziatest-virtual-ID.tar.gz 0
+SHIM='0 Init until squeue --jobs=$SLURM_JOB_ID --steps -h --format=%j | grep -qx monitor; do
+		sleep 0.2
+	done
+	case $(hostname) in n1|n2) sleep 4 ;; esac' \
+	job "$odd" '' '--nodes=2 --array=5,6' RUNS=2 PPN=1 TIMEOUT=60 "$injected"
+is "two tasks of an array, beside a user's steps, in a directory with blanks, quotes and a $" \
+	"$left $status
+$(echo "$ends" | sort)" './ziatest-virtual-ID.tar.gz ./ziatest-virtual-ID.tar.gz 0
 2-1 status 0
+2-1 status 0
+2-2 status 0
 2-2 status 0'
 
 # The end of a job. In the background, because Slurm looks at the time only now and then.
