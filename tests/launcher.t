@@ -14,7 +14,6 @@ line=
 for arg; do line="$line[$arg]"; done
 printf '%s\n' "$line" >>"${RECORD:-/dev/null}"
 printf '%s\n' "$line"
-exit "${FAKE_STATUS:-0}"
 END
 printf '#!/bin/sh\n' >"$bin/probe"
 chmod +x "$bin"/*
@@ -28,7 +27,6 @@ run ziatest 4
 like 'the default launcher' "$out" "\[-npernode\]\[4\]\[./ziaprobe\]$stamped\[4\]"
 like 'the command line on stderr, and nothing else' "$err" \
 	"mpirun -npernode 4 ./ziaprobe $stamp 4"
-is 'status 0' "$status" 0
 
 run ziatest 4 'fake --ntasks 1024 --ntasks-per-node '
 like "N after the launcher's last option" "$out" \
@@ -51,37 +49,10 @@ like 'files and -v are passed on unchanged' "$out" "\[4\]\[./ziaprobe\]$stamped\
 \[--ranks\]\[a b.csv\]\[--verbose\]\[--csv\]\[it's\]\[--csv\]\[\\\$HOME\]"
 is 'the printed line quotes them for a shell' "$(sh -c "$err")" "$out"
 
-# The stamp is a reading of the realtime clock.
-before=$(date +%s%6N)
-run ziatest 1 'fake'
-after=$(date +%s%6N)
-started=$(printf '%s\n' "$err" | awk '{ printf "%s%06d", $4, $5 }')
-ok "SEC USEC is a moment of the run" \
-	awk "BEGIN { exit !($before <= $started && $started <= $after) }"
-
-# A launcher of plain words has the process id of ziatest, and so receives its signals.
-printf '#!/bin/sh\necho $$\n' >"$bin/pid"
-chmod +x "$bin/pid"
-run sh -c 'echo $$; exec ziatest 1 "pid a"'
-like 'ziatest becomes the launcher' "$out" '([0-9]+)\|\2'
-
-for want in 1 255; do
-	FAKE_STATUS=$want run ziatest 1 fake
-	is "the launcher's status $want is ziatest's" "$status" "$want"
-done
-while read -r want launcher; do
-	run ziatest 1 "$launcher"
-	is "the status of $launcher" "$status" "$want"
-done <<'END'
-127 no-such-launcher -n
-137 kill -KILL $$; fake
-126 ./
-END
-
-# A library for LD_PRELOAD. With it, the start is 7 42, a search after the stamp aborts ziatest, and
-# an exec of /bin/sh ends with status 99, or fails with the errno in NO_SHELL. If HIDE is set, no
-# file can be opened. MAXERROR is the maximum error of the clock in us; if it is empty, adjtimex
-# fails.
+# A library for LD_PRELOAD. With it, the realtime clock reads 7 42, a search after the stamp aborts
+# ziatest, and an exec of /bin/sh ends with status 99, or fails with the errno in NO_SHELL. If HIDE
+# is set, no file can be opened. MAXERROR is the maximum error of the clock in us; if it is empty,
+# adjtimex fails.
 cat >"$tmp/libc.c" <<'END'
 #define _GNU_SOURCE
 #include <errno.h>
@@ -95,7 +66,7 @@ static int stamped;
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	stamped = id == CLOCK_REALTIME;
-	t->tv_sec = 7;
+	t->tv_sec = stamped ? 7 : 0;
 	t->tv_nsec = 42999;
 	return 0;
 }
@@ -133,7 +104,8 @@ END
 cc -shared -fPIC -o "$tmp/libc.so" "$tmp/libc.c" || exit 1
 preload=LD_PRELOAD=$tmp/libc.so
 run env "$preload" ziatest 1 'fake'
-is 'SEC and USEC are plain integers' "$err" 'fake 1 ./ziaprobe 7 42 1'
+is 'SEC and USEC are read from the realtime clock, and plain integers' "$err" \
+	'fake 1 ./ziaprobe 7 42 1'
 
 # Plain words or the shell: ziatest must do what /bin/sh does with the line that ziatest printed.
 there=$tmp/there
@@ -145,10 +117,9 @@ cp "$bin/fake" "$there/sub"
 sed 1d "$bin/fake" >"$there/bare"
 { echo '#!/no/such/interpreter'; cat "$there/bare"; } >"$there/lost"
 chmod +x "$there/bare" "$there/lost"
-for kind in plain dir bare lost; do	# a fake that is not executable, a directory, ...
-	mkdir "$there/in-$kind"
-	cp -R "$there/$kind" "$there/in-$kind/fake"
-done
+# Directories in which fake is not executable, or is a directory itself
+mkdir -p "$there/in-plain" "$there/in-dir/fake"
+touch "$there/in-plain/fake"
 RECORD=$tmp/record
 export RECORD
 
@@ -207,61 +178,37 @@ plain:sub/fake a
 plain:env FOO=bar fake a
 plain:false
 plain:fake then ! if done
-shell:{} fake
+shell:FOO=bar fake
+shell:exec fake a
+shell:no-such-program -n
+shell:./plain
+shell:./dir
+shell:./bare a
+shell:./lost a
 shell:fake a;
-shell:fake a & wait; fake b
 shell:fake a && fake b
 shell:false || fake
-shell:! fake
-shell:(fake a); fake b
-shell:{ fake a; }; fake b
-shell:for i in 1 2; do fake $i; done; fake
-shell:if true
 shell:fake <ziaprobe
-shell:>out fake a
-shell:fake a 2>&1 >>out
-shell:fake >
+shell:fake a >out
 shell:fake (
 shell:fake )
 shell:fake $
-shell:fake $HOME $UNSET "$UNSET" ${UNSET:-x} ${PATH:+"q r"} $UNSET
-shell:fake $((1 + 2)) $((1 << 3)) $((16 % 5))
-shell:fake $(echo a b) "$(echo a  b)" $(
+shell:fake "$HOME" $UNSET "$UNSET" $(echo a  b) $((1 + 2)) $(
 shell:fake `echo a b`
 shell:fake "
 shell:fake '
 shell:fake 'a  b' 'c"d' '' 'a;b|c&d$e'
-shell:fake it\'s a\ \ b \"
 shell:fake match* no-match*
 shell:fake match?
-shell:fake match[12] match[!2] n[1-4]
-shell:fake n[1-4]; fake n[1-4]
 shell:fake [
 shell:fake ]
 shell:fake {
 shell:fake }
 shell:fake a#b
-shell:fake a # note
 shell:fake ~ ~/x x~ --dir=~
-shell:FOO=bar fake
-shell:FAKE_STATUS=7 fake || fake
-shell:exec fake a
-shell:. ./bare a
-shell:no-such-program -n
-shell:./no-such-program
-shell:plain
-shell:./plain
-shell:./dir
-shell:./bare a
-shell:./lost a
-shell:fake 'a|b'
 shell:fake "a\"|b"
 shell:fake "'" '|"' "|"
 shell:fake a\|b
-shell:fake \'\|\'
-shell:fake "$(echo "a" | cat)"
-shell:fake "a | b
-shell:fake 'a | b
 END
 same plain 'fake a	'
 same plain "$(printf 'fake a\rb \013c\014 \201\210\240\377')"
@@ -269,32 +216,15 @@ same plain "fake$(seq -s ' ' 1000 | tr -d '[:digit:]' | sed 's/ / a/g')"
 same shell "$(printf '%5000s' '' | tr ' ' a)"
 same shell 'fake a
 fake b'
-same shell '
-fake'
-same shell 'fake a \
-b'
-same shell 'fake <<END
-text
-END
-fake'
 # The environment begins behind the last argument, so it is what a scan beyond the launcher reads.
 same shell "fake a\\" -i 'A=|' "PATH=$PATH" "RECORD=$RECORD" "ASAN_OPTIONS=$ASAN_OPTIONS"
 same plain 'here a' PATH=
 same plain 'here a' "PATH=:$PATH"
 same plain 'here a' "PATH=$PATH:"
-same plain 'here a' "PATH=/no/such::$PATH"
 same shell 'here a' -u PATH
 same shell 'here a'
-same plain 'fake a' "PATH=sub:/usr/bin"
 same plain 'fake a' "PATH=$(printf '%5000s' '' | tr ' ' a):$PATH"
 same plain 'fake a' "PATH=in-plain:in-dir:$PATH"
-same shell 'fake a' "PATH=in-plain:in-dir"
-same shell 'fake a' "PATH=in-bare:$PATH"
-same shell 'fake a' "PATH=in-lost:$PATH"
-
-PATH=$tmp/no-such:$there/in-dir:$PATH run env "$preload" ziatest 4 'fake a'
-like 'the search in PATH is not on the clock' "$out/$status" \
-	'\[a\]\[4\]\[./ziaprobe\]\[7\]\[42\]\[4\]/0'
 
 for case in 2:127 13:126; do	# ENOENT, EACCES
 	run env "$preload" "NO_SHELL=${case%:*}" ziatest 4 'fake;'
@@ -320,20 +250,14 @@ described() {
 	like "$title" "$out" "$expected"
 }
 id=$(cat /proc/sys/kernel/random/boot_id)
-described 'the boot id, the process id of ziatest' "$id own ([0-9]+|unset)"
+described 'the boot id; the process id of ziatest, which becomes the launcher' \
+	"$id own ([0-9]+|unset)"
 described 'without a boot id, the nodename' "$(uname -n) own 500" "$preload" HIDE=1
 described 'a maximum error below 16 s' "$id own 15999999" "$preload" MAXERROR=15999999
-described 'a maximum error of 0' "$id own 0" "$preload" MAXERROR=0
 described 'a maximum error of 16 s or more is not set' "$id own unset" "$preload" MAXERROR=16000000
 described 'without adjtimex, the maximum error is not set' "$id own unset" "$preload" MAXERROR=
-for sync in no 0 '' ' 7 us'; do
-	described "ZIATEST_SYNC='$sync' is passed on as it is" "$id own $sync" \
-		"$preload" MAXERROR=500 "ZIATEST_SYNC=$sync"
-done
-described 'ZIATEST_SYNC is passed on even if the clock is not synchronised' "$id own 250" \
-	"$preload" MAXERROR=16000000 ZIATEST_SYNC=250
-run ziatest 1 'fake $$ $OMPI_ZIATEST_PID;'
-like 'a shell has the process id of ziatest, too' "$out" '\[([0-9]+)\]\[\2\]'
+described 'ZIATEST_SYNC is passed on as it is' "$id own  7 us" "$preload" 'ZIATEST_SYNC= 7 us'
+described 'ZIATEST_SYNC may be empty' "$id own " "$preload" ZIATEST_SYNC=
 
 # If a rank crashes, srun ends the others, unless the user decides otherwise, or a program is given.
 run env -u SLURM_KILL_BAD_EXIT ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
@@ -347,11 +271,6 @@ like 'a program: SLURM_KILL_BAD_EXIT is not set' "$out" '\[unset\]\[4\].*'
 ziatest 1 'touch launched; fake' >/dev/full 2>&1
 is 'the command line cannot be printed: status 1' $? 1
 ok 'the command line cannot be printed: nothing is launched' test ! -e launched
-
-# A substitution is part of the launcher, so it is on the clock.
-run ziatest 1 'fake `date +%s%6N`'
-echo "$out" | awk -F '[][]+' '{ exit !($2 >= $5 * 1000000 + $6) }'
-is 'a substitution comes after the stamp' $? 0
 
 # A program: env preloads the library into it, and passes the arguments of ziaprobe.
 library=$tmp/here/libziaprobe.so
@@ -441,12 +360,10 @@ done
 for seconds in 0 -1 x 2147483648; do
 	wrong "--timeout '$seconds'" "--timeout $needed '$seconds'" --timeout "$seconds" 4 fake
 done
-wrong 'N -1' "unknown option or missing value: '-1'" -1 fake
 wrong '-n4' "unknown option or missing value: '-n4'" -v -n4 fake
 wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '' 4 fake
 missing='N, the number of processes per node, is missing'
 wrong 'no arguments' "$missing"
-wrong 'N as a file' "$missing" --csv 4
 wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'" --csv 4 'mpirun -n'
 wrong 'an unquoted launcher' "'--ntasks' is not a program; quote the launcher and its options: \
 'srun \.\.\.'" 4 srun --ntasks 4
@@ -466,39 +383,28 @@ options before N" 4 "$launcher"
 done
 
 # A pipe would take N and the probe, and tee would overwrite the probe.
-refused() {	# LAUNCHER
-	run ziatest 4 "$1"
-	is "a pipe is refused: $(printf '%s' "$1" | sed 's/\\/&&/g' | tr '\n' ' ')" \
-		"$out/$err/$status" "/ziatest: error: the launcher contains a pipe: '$1'; quote \
-the |, or pipe ziatest instead: ./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \"...\"
-$usage_line/2"
-}
 usage_line=$(ziatest --help | head -n 1)
 : >"$RECORD"
 files=$(ls)
 while IFS= read -r launcher; do
-	refused "$launcher"
+	run ziatest 4 "$launcher"
+	is "a pipe is refused: $(printf '%s' "$launcher" | sed 's/\\/&&/g')" \
+		"$out/$err/$status" "/ziatest: error: the launcher contains a pipe: '$launcher'; \
+quote the |, or pipe ziatest instead: ./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \
+\"...\"
+$usage_line/2"
 done <<'END'
 fake|tee log
-fake |
-| tee log.$(date +%F)
-fake {} | tee log
 fake || fake | tee log
 false ||| fake
-fake |& tee log
 fake >| log
-(fake a | fake b) && fake
 fake $(echo a | cat)
-fake # a | b
 fake \\| tee log
 fake \" | tee log
 fake 'a \' | tee log
 fake "a \" b" | tee log
 fake '"' | tee log
-fake "$(echo "a|b" | cat)"
 END
-refused 'fake \
-| tee log'
 is 'a pipe is refused: nothing is run, no file is new' "$(ls; cat "$RECORD")" "$files"
 ok 'a pipe is refused: the probe is as it was' cmp "$bin/probe" ziaprobe
 
