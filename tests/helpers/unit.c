@@ -193,7 +193,16 @@ static void finish(struct path *path)
 	find_path(&run, path);
 }
 
-/* Checks that the path of the run is TEXT. A step is its letter, the rank at whose mark it ends
+/* Returns what the cell of RANK in COLUMN is. */
+static int64_t value(int rank, enum column column)
+{
+	struct path path;
+
+	finish(&path);
+	return column_value(&run, rank, column);
+}
+
+/* Checks that the path of the run is TEXT, and makes up the next run. A step is its letter, the rank at whose mark it ends
  * and, unless that is 10, its length in ms. The letters are D, S, E, I, F (daemon, spawn, exec,
  * init, fence), X (exchange) and C (clock). After "; " follow the outlier, its excess and the
  * number of other ranks. */
@@ -222,27 +231,22 @@ static void is_path(const char *text, const char *name)
 		sprintf(got + length - 1, "; -");
 	if (!ok(strcmp(got, text) == 0, name))
 		printf("#  got: %s\n# like: %s\n", got, text);
+	make_up();
 }
 
 static void is_summary(enum mark mark, enum column column, int64_t min, int64_t median, int64_t max,
 		       int slowest)
 {
-	struct summary got = summarise(&run, mark, column);
+	struct summary got;
+	struct path path;
 
+	finish(&path);
+	got = summarise(&run, mark, column);
 	if (!ok(got.min == min * ms && got.median == median * ms && got.max == max * ms &&
 			got.slowest == slowest,
 		"min, median, max and the slowest rank"))
 		printf("# %d %d %d, rank %d\n", (int)got.min, (int)got.median, (int)got.max,
 		       got.slowest);
-}
-
-/* Returns a random number from 0 to LESS - 1. */
-static int64_t draw(int64_t less)
-{
-	static uint64_t state = 1;
-
-	state = state * 6364136223846793005 + 1442695040888963407;
-	return (int64_t)(state >> 33) % less;
 }
 
 /* Returns how long this thread has been on a CPU, in us. */
@@ -311,54 +315,22 @@ static void test_arguments(void)
 	is_time(6000 * s, "Time test was completed in 100:00 min:sec");
 
 	is_parsed("1771328648 32530 4 ", 1771328648 * s + 32530, 4, 0);
-	is_parsed("0 0 1 ", 0, 1, 0);
 	is_parsed("1 999999 2147483647 ", 1 * s + 999999, INT_MAX, 0);
 	is_parsed("1 2 3 --timeout 30 ", 1 * s + 2, 3, 30);
 	is_parsed("--timeout=30 1 2 3 ", 1 * s + 2, 3, 30);
 	is_parsed("-t 2147483647 1 2 3 ", 1 * s + 2, 3, INT_MAX);
-	is_parsed("1 1000000 1 ", 0, -1, 0);
 	is_parsed(" 0 1 ", 0, -1, 0);
-	is_parsed("1 0 0 ", 0, -1, 0);
 	is_parsed("1 0 2147483648 ", 0, -1, 0);
 	is_parsed("1 0 1x ", 0, -1, 0);
 	is_parsed("9223372036854 0 1 ", 0, -1, 0);
 	is_parsed("99999999999999999999 0 1 ", 0, -1, 0);
-	is_parsed("1 0 1 1 ", 0, -1, 0);
-	is_parsed("1 0 1 -t 0 ", 0, -1, 0);
 	is_parsed("1 0 1 -t 2147483648 ", 0, -1, 0);
-	is_parsed("1 0 1 -t ", 0, -1, 0);
 	is_parsed("1 0 1 -t30 ", 0, -1, 0);
-	is_parsed("1 0 1 --csvs a ", 0, -1, 0);
 	ok(responder(INT_MAX - 1, INT_MAX, INT_MAX) == INT_MAX - 1, "the largest N");
 	is_parsed("1 -v 2 --csv --ranks 3 --ranks=b ", 1 * s + 2, 3, 0);
 	ok(options.verbose && strcmp(options.csv, "--ranks") == 0 &&
 		   strcmp(options.ranks, "b") == 0,
 	   "options among the numbers");
-}
-
-/* Parses random arguments: they are right, and within their ranges, or there is a message. */
-static void any_arguments_are_parsed(void)
-{
-	static char text[] = "1 4 0 -1 1x 999999 -v -t -t= --timeout=9 --timeout --csv --csv= "
-			     "--ranks --ranks=a -- %s%n 9223372036854775807";
-	char *words[32];
-	int64_t count = 0;
-	int good = 1, right = 0;
-
-	for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
-		words[count++] = word;
-	for (int i = 0; i < 100000; i++) {
-		char *argv[8] = {"ziaprobe"};
-
-		for (int64_t k = draw(7); k > 0; k--)
-			argv[k] = words[draw(2) ? draw(2) : draw(count)];
-		memset(&options, 0, sizeof options);
-		if (parse(argv))
-			continue;
-		right++;
-		good &= options.start >= 0 && options.n >= 1 && options.timeout >= 0;
-	}
-	ok(good && right > 1000, "random arguments");
 }
 
 static void test_launchers(void)
@@ -368,8 +340,6 @@ static void test_launchers(void)
 	/* The first variable in the list decides, in whatever order they are set. */
 	is_launched("SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1 PMI_SIZE=1 PMI_RANK=0", 1, 0);
 	is_launched("PMI_SIZE=1 PMI_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=2", 4, 2);
-	is_launched("FLUX_JOB_SIZE=1 FLUX_TASK_RANK=0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1", 1, 0);
-	is_launched("FLUX_JOB_SIZE=8 FLUX_TASK_RANK=5", 8, 5);
 	is_launched("PMI_SIZE=x OMPI_COMM_WORLD_SIZE= SLURM_STEP_NUM_TASKS=3", 3, -1);
 }
 
@@ -582,75 +552,56 @@ static void test_judge(void)
 /* One rank, mostly 5, a responder, is late at one place. */
 static void test_late_rank(void)
 {
-	make_up();
-	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "nobody is late");
-	ok(find_awaited(&run, 5, FENCE_LEFT).rank == 0, "of equals, the lowest rank was last in");
+	struct path path;
+
 	is_summary(ALL_STEPS, INIT, 30, 30, 30, 0);
 	is_summary(ALL_STEPS, WAIT, 0, 0, 0, 0);
-	make_up();
+	finish(&path);
+	ok(find_awaited(&run, 5, FENCE_LEFT).rank == 0, "of equals, the lowest rank was last in");
+	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "nobody is late");
 	delay(5, CREATED, s);
-	is_path("D5 S5=1010 E5 I5 F0 I0 F0 I0 X0; S5 1000 0", "late to be created");
 	is_summary(ALL_STEPS, SPAWN, 10, 10, 1010, 5);
-	make_up();
-	delay(5, MAIN_ENTERED, s);
-	is_path("D5 S5 E5=1010 I5 F0 I0 F0 I0 X0; E5 1000 0", "late to enter main");
-	make_up();
-	delay(5, FENCE_ENTERED, s);
-	is_path("D5 S5 E5 I5=1010 F0 I0 F0 I0 X0; I5 1000 0", "late before the first fence");
-	make_up();
+	is_path("D5 S5=1010 E5 I5 F0 I0 F0 I0 X0; S5 1000 0", "late to be created");
 	delay_all(FENCE_LEFT, s);
 	is_path("D0 S0 E0 I0 F0=1010 I0 F0 I0 X0; -",
 		"late inside a fence: all leave it late, and nobody is an outlier");
-	make_up();
 	delay(5, FENCE_LEFT, s);
 	is_path("D5 S5 E5 I5 F5=1010 I5 F0 I0 X0; F5 1000 0", "late to leave a fence");
-	make_up();
 	delay(5, FENCE_ENTERED + 2, s);
+	ok(value(0, WAIT) == s && value(5, WAIT) == 0, "the others wait for a late rank");
 	is_path("D5 S5 E5 I5 F5 I5=1010 F0 I0 X0; I5 1000 0", "late between the fences");
-	ok(column_value(&run, 0, WAIT) == s && column_value(&run, 5, WAIT) == 0,
-	   "the others wait for it");
 }
 
 /* Unknown marks, and marks that are distorted by the resolution of clock ticks */
 static void test_creations(void)
 {
-	struct path path;
-
-	make_up();
 	set_all(PARENT_CREATED, -2 * TICK - 1);
 	is_path("S0=20 E0 I0 F0 I0 F0 I0 X0; -", "parents that existed before the start");
-	make_up();
 	set_all(PARENT_CREATED, -2 * TICK);
 	is_path("D0=0 S0=20 E0 I0 F0 I0 F0 I0 X0; -",
 		"parents created two ticks before the start do count");
-	make_up();
 	set_all(CREATED, UNKNOWN);
 	is_path("E0=30 I0 F0 I0 F0 I0 X0; -", "no creation is known");
-	make_up();
 	set_all(CREATED, 35 * ms);
 	set_all(PARENT_CREATED, 33 * ms);
 	is_path("D0=30 S0=0 E0=0 I0 F0 I0 F0 I0 X0; -", "a creation is never later than main");
 
 	/* mpirun launches when all its daemons have reported. */
-	make_up();
 	run.records[0].by_mpirun = 1;
 	run.records[2].stamp[PARENT_CREATED] += 8 * ms;
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -",
 		"the daemons of other launchers are not waited for");
-	make_up();
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].by_mpirun = 1;
 	run.records[2].stamp[PARENT_CREATED] += 8 * ms;
+	ok(value(0, WAIT) == 8 * ms, "the other ranks wait for that daemon");
 	is_path("D2=18 S0=2 E0 I0 F0 I0 F0 I0 X0; -",
 		"spawn begins with the last of mpirun's daemons");
-	ok(column_value(&run, 0, WAIT) == 8 * ms, "the other ranks wait for that daemon");
-	make_up();
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].by_mpirun = 1;
 	delay(2, CREATED, 25 * ms);
 	run.records[2].stamp[PARENT_CREATED] += 30 * ms;
-	finish(&path);
-	ok(column_value(&run, 0, WAIT) == (10 + 25) * ms,
+	ok(value(0, WAIT) == (10 + 25) * ms,
 	   "a daemon that came two ticks after a process was waited for");
 	run.records[2].stamp[PARENT_CREATED] += 1 * ms;
 	is_path("D2=41 S2=4 E2 I2 F0 I0 F0 I0 X0; D2 31 0",
@@ -659,27 +610,22 @@ static void test_creations(void)
 
 static void test_exchanges(void)
 {
-	make_up();
 	run.records[7].stamp[INIT_RETURNED] += 5 * ms;
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "a partner that nobody on the path waits for");
-	make_up();
 	run.records[7].stamp[INIT_RETURNED] += 5 * ms;
 	run.records[5].stamp[REPLY_RECEIVED] += 20 * ms;
 	is_path("D7 S7 E7 I7 F7 I7 F7 I7=15 X5=25; X5 15 0", "a partner that is ready later");
-	make_up();
 	run.size = 6;
 	run.records[1].stamp[REPLY_RECEIVED] += 15 * ms;
 	run.records[5].stamp[REPLY_RECEIVED] += 20 * ms;
 	is_path("D1 S1 E1 I1 F1 I1 F1 I1 X1=25 X5=5; X1 20 0",
 		"block 0 answers the last of three after its own exchange");
-	make_up();
 	run.size = 2;
 	run.n = 1;
 	run.records[1].stamp[REPLY_RECEIVED] = UNKNOWN;
 	run.records[0].stamp[REPLY_RECEIVED] += s;
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0=1010; -",
 		"a single originator's exchange is not an outlier");
-	make_up();
 	run.n = RANKS;
 	set_all(REPLY_RECEIVED, 90 * ms);
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "a single block");
@@ -688,65 +634,60 @@ static void test_exchanges(void)
 /* Fences that are not barriers, differ in number, overlap or are not waited in; and no fences */
 static void test_fences(void)
 {
-	make_up();
+	struct path path;
+
 	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound);
 	run.records[3].stamp[FENCE_LEFT + 2] = run.records[3].stamp[FENCE_ENTERED + 2];
+	ok(value(0, FENCE) == 10 * ms, "no step is negative");
 	is_path("D3 S3 E3 I3 F3 I3=20 F0=0 I0 X0; I3 10 0",
 		"a fence left before the last rank entered it, within the bounds of both clocks");
-	ok(column_value(&run, 0, FENCE) == 10 * ms, "no step is negative");
-	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 1);
-	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "beyond those bounds, the fence did not hold");
+	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound + 1);
+	run.records[3].stamp[FENCE_LEFT + 2] = run.records[3].stamp[FENCE_ENTERED + 2];
+	finish(&path);
 	ok(find_awaited(&run, 0, FENCE_LEFT + 2).rank < 0 &&
 		   find_awaited(&run, 0, FENCE_LEFT).rank >= 0,
-	   "the other fence did hold");
-	make_up();
+	   "one of the fences did not hold");
+	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "beyond those bounds, the fence did not hold");
 	run.records[3].stamp[FENCE_LEFT] = s + 70 * ms + bound;
 	run.records[3].stamp[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound;
 	run.records[3].stamp[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound;
 	is_path("D3 S3 E3 I3 F3=30 I3=0 F0=0 I0 X0; F3 20 0",
 		"the same, after the other rank has left the fence before it even later");
-	make_up();
 	forget_fences(6, 1);
+	ok(value(3, FAULTS) == 10 && value(3, CPU) == 5 * 4000,
+	   "what is done in a fence that does not count belongs to the step around it");
 	is_path("D0 S0 E0 I0 F0 I0=30 X0; -", "a fence that one rank does not have does not count");
-	ok(column_value(&run, 3, FAULTS) == 10 && column_value(&run, 3, CPU) == 5 * 4000,
-	   "what is done in it belongs to the step around it");
-	make_up();
 	set_all(FENCE_ENTERED + 2, 45 * ms);
 	is_path("D0 S0 E0 I0 F0 I0=0 F0=20 I0 X0; -", "fences that overlap");
-	make_up();
 	forget_fences(6, 0);
 	run.records[5].stamp[MAIN_ENTERED] += 10 * ms;
+	ok(value(3, CPU) == 4000 && value(6, FAULTS) == 1,
+	   "without fences, a rank's work is that of exec alone");
 	is_path("D5 S5 E5=20 I0=40 X0; -",
 		"without fences, all wait for the last rank to enter main");
-	ok(column_value(&run, 3, CPU) == 4000 && column_value(&run, 6, FAULTS) == 1,
-	   "without fences, a rank's work is that of exec alone");
-	make_up();
 	forget_fences(6, 0);
 	delay_all(INIT_RETURNED, s);
 	is_path("D0 S0 E0 I0=1050 X0; -",
 		"without fences, a delay inside MPI_Init is not that of any one rank");
 
 	/* Only rank 5 does not wait in the first fence, and then works for a second. */
-	make_up();
 	pass_by(5, 0);
 	delay(5, FENCE_ENTERED + 2, s);
+	ok(value(5, FENCE) == 10 * ms && value(0, FENCE) == 20 * ms && value(5, CPU) == 5 * 4000 &&
+		   value(5, FAULTS) == 10,
+	   "a rank has no step in a fence that it did not wait in, and works there");
 	is_path("D5 S5 E5 I5 I5=1020 F0 I0 X0; I5 1010 0",
 		"work after the entry of a fence that the rank did not wait in");
-	ok(column_value(&run, 5, FENCE) == 10 * ms && column_value(&run, 0, FENCE) == 20 * ms &&
-		   column_value(&run, 5, CPU) == 5 * 4000 && column_value(&run, 5, FAULTS) == 10,
-	   "the rank has no step in that fence, and its work includes what it did there");
-	make_up();
 	for (int rank = 0; rank < RANKS; rank++)
 		pass_by(rank, 0);
 	delay_all(FENCE_LEFT, 900 * ms);
 	delay_all(FENCE_LEFT + 2, 600 * ms);
 	run.records[2].stamp[FENCE_ENTERED] += 600 * ms;
 	run.records[2].stamp[FENCE_ENTERED + 2] += 600 * ms;
-	is_path("D2 S2 E2 I2=610 I2=920 F0 I0 X0; I2 600 0",
-		"a rank that enters late a fence in which nobody waits");
 	is_summary(FENCE_LEFT, FENCE, 0, 0, 0, 0);
 	is_summary(FENCE_LEFT + 2, FENCE, 10, 10, 10, 0);
-	make_up();
+	is_path("D2 S2 E2 I2=610 I2=920 F0 I0 X0; I2 600 0",
+		"a rank that enters late a fence in which nobody waits");
 	run.size = 2;
 	run.n = 1;
 	run.records[1].stamp[REPLY_RECEIVED] = UNKNOWN;
@@ -761,23 +702,20 @@ static void test_shifted_clocks(void)
 {
 	struct path path;
 
-	make_up();
 	run.offsets[0].value = bound;
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "a clock offset within its bound counts as 0");
-	make_up();
 	run.offsets[2].value = 300 * ms;
 	shift(4, PARENT_CREATED, MARKS, 300 * ms);
 	shift(5, PARENT_CREATED, MARKS, 300 * ms);
-	is_path("D4 S4 E4 I4 F4 I4 F4 I4 X4 C4=300; -", "the slowest rank's clock is ahead");
+	finish(&path);
 	ok(run.marks[4][REPLY_RECEIVED] == column_value(&run, 4, COMPLETED) - 300 * ms,
-	   "that rank's marks are by the reference clock");
-	make_up();
+	   "a rank's marks are by the reference clock");
+	is_path("D4 S4 E4 I4 F4 I4 F4 I4 X4 C4=300; -", "the slowest rank's clock is ahead");
 	run.offsets[2].value = -5 * ms;
 	shift(4, PARENT_CREATED, MARKS, -5 * ms);
 	shift(5, PARENT_CREATED, MARKS, -5 * ms);
 	shift(4, REPLY_RECEIVED, MARKS, 20 * ms);
 	is_path("D4 S4 E4 I4 F4 I4 F4 I4 X4=30 C4=-5; X4 20 0", "its clock is behind");
-	make_up();
 	run.offsets[2].value = s;
 	finish(&path);
 	ok(run.marks[4][REPLY_RECEIVED] == 0 && run.marks[4][MAIN_ENTERED] == 0,
@@ -857,8 +795,8 @@ static void test_outliers(void)
 	is_kind(REPLY_RECEIVED, 0, 0, 0, COLUMNS);
 
 	/* The outlier's excess, and how many ranks of its block share it */
+	make_up();
 	for (int late = 9; late <= 20; late += 11) {
-		make_up();
 		run.n = 4;
 		for (int rank = 0; rank < RANKS; rank++)
 			run.records[rank].stamp[REPLY_RECEIVED] = rank < 4 ? s + 90 * ms : UNKNOWN;
@@ -884,6 +822,7 @@ int main(void)
 	test_offset();
 	test_clocks();
 	test_judge();
+	make_up();
 	test_late_rank();
 	test_creations();
 	test_exchanges();
@@ -891,7 +830,6 @@ int main(void)
 	test_shifted_clocks();
 	test_step_works();
 	test_outliers();
-	any_arguments_are_parsed();
 	printf("1..%d\n", count);
 	return failed != 0;
 }
