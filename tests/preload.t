@@ -10,8 +10,7 @@ error='ziaprobe: error:'
 # library must not change, and prints a line for each promise that is broken. Rank 0 returns 7.
 #
 #	-a MS		sets an alarm, in MS ms; at once and from 100 s on, it is blocked
-#	-s WHERE	sleeps for 3 s, if WHERE is this rank or node
-#	-c WHERE	computes for 3 s
+#	-s NODE		sleeps for 3 s, if this is NODE
 cat >"$tmp/program.c" <<'END'
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -19,7 +18,6 @@ cat >"$tmp/program.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,11 +47,11 @@ static double left(void)
 	return (double)timer.it_value.tv_sec + (double)timer.it_value.tv_usec / 1e6;
 }
 
-static double seconds(clockid_t clock)
+static double seconds(void)
 {
 	struct timespec t;
 
-	clock_gettime(clock, &t);
+	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -64,7 +62,7 @@ static void start_mpi(int with_threads)
 	const char *left_over = getenv("LEFT"), *preload, *argument = optarg;
 	int result, provided = -1, level, index = optind, blocked = blocks_alarm();
 	struct sigaction before, after;
-	double left_before = left(), begun = seconds(CLOCK_MONOTONIC);
+	double left_before = left(), begun = seconds();
 
 	sigaction(SIGALRM, NULL, &before);
 	if (with_threads)
@@ -79,7 +77,7 @@ static void start_mpi(int with_threads)
 	CHECK(before.sa_handler == after.sa_handler);
 	CHECK((before.sa_flags & SA_RESTART) == (after.sa_flags & SA_RESTART));
 	CHECK(blocks_alarm() == blocked);
-	left_before -= seconds(CLOCK_MONOTONIC) - begun;
+	left_before -= seconds() - begun;
 	CHECK(left() <= (left_before > 0 ? left_before + 0.01 : 0.01));
 	CHECK(left_before < 100 || left() > 100);
 	CHECK(optarg == argument && optind == index);
@@ -113,12 +111,12 @@ static void exchange(void)
 	CHECK(!more);
 }
 
-static int is_here(const char *where)
+static int is_here(const char *node)
 {
 	char host[64];
 
 	gethostname(host, sizeof host);
-	return !strcmp(where, host) || !strcmp(where, getenv("SLURM_PROCID"));
+	return !strcmp(node, host);
 }
 
 static volatile sig_atomic_t alarms;
@@ -153,20 +151,15 @@ static void set_alarm(int ms)
 int main(int argc, char **argv)
 {
 	int option, ms = -1;
-	double begun = seconds(CLOCK_MONOTONIC);
+	double begun = seconds();
 
 	if (strcmp(argv[1], "middle"))
 		start_mpi(!strcmp(argv[1], "thread"));
-	while ((option = getopt(argc, argv, "a:s:c:i:")) != -1) {
+	while ((option = getopt(argc, argv, "a:s:i:")) != -1) {
 		if (option == 'a')
 			set_alarm(ms = atoi(optarg));
 		if (option == 's' && is_here(optarg))
 			sleep(3);
-		if (option == 'c' && is_here(optarg)) {
-			setpriority(PRIO_PROCESS, 0, -20);
-			while (seconds(CLOCK_PROCESS_CPUTIME_ID) < 3)
-				;
-		}
 		if (option == 'i')
 			start_mpi(0);
 		CHECK(option != '?');
@@ -174,7 +167,7 @@ int main(int argc, char **argv)
 	CHECK(argc - optind == 2 && !strcmp(argv[argc - 1], "file"));
 	exchange();
 	mask_alarm(SIG_UNBLOCK);
-	while (ms >= 0 && ms < 100000 && !alarms && seconds(CLOCK_MONOTONIC) < begun + 30)
+	while (ms >= 0 && ms < 100000 && !alarms && seconds() < begun + 30)
 		usleep(1000);
 	CHECK(alarms == (ms >= 0 && ms < 100000));
 	MPI_Finalize();
@@ -242,25 +235,21 @@ for mpi in openmpi mpich; do
 	"mpicc.$mpi" -shared -fPIC -o "$dir/profiler.so" "$tmp/profiler.c" || exit 1
 	cp "$dir/profiler.so" "$dir/other.so"
 	# Scripts that start a program
-	printf '"$@"\nexit\n' >"$dir/child.sh"
 	printf '%s\n' 'export LD_PRELOAD="$BEFORE:$LD_PRELOAD"' 'exec "$@"' >"$dir/before.sh"
 	printf '"$@"\n"$@"\nexit\n' >"$dir/two.sh"
 
 	srun='srun -N 3 -n 6 --ntasks-per-node'
 	alone='srun -N 1 -n 2 --ntasks-per-node'
 	launch="../ziatest -t 90 2 '$srun'"
-	middle='middle -i x file'
 	reports='-v --csv csv --ranks ranks'
 
 	# Programs
 	expect c 7 "../ziatest $reports 2 '$srun' ../program first file" "$result"
 	expect thread 7 "../ziatest 2 '$srun' ../program thread file" "$result"
-	expect middle 7 "$launch ../program $middle" "$result"
 	expect own 7 "$launch ../wrapped first file" "$result"
 	expect none 0 "$launch sh -c true"
-	expect child 7 "$launch sh ../child.sh ../program first file" "$result"
 	expect two 7 "../ziatest 1 'env N={}' sh ../two.sh ../program first file" \
-		"*$result\|$one_node"
+		"$result" "$one_node" "$result" "$one_node"
 	if has gfortran && has "mpif90.$mpi"; then
 		"mpif90.$mpi" -o "$dir/fortran.exe" "$tmp/fortran.f90" || exit 1
 		expect fortran 0 "$launch ../fortran.exe" "$result"
@@ -316,23 +305,15 @@ for mpi in openmpi mpich; do
 build it with that library \\(make MPICC=\\.\\.\\.\\)"
 	fi
 
-	# Delays before MPI_Init
+	# A delay before MPI_Init
 	draw_number 3
 	node=n$drawn
-	draw_number 6
-	rank=$((drawn - 1))
 	expect sleep 7 "../ziatest -v 2 '$srun' ../program middle -s $node -i x file" "$result"
-	expect spin 7 "../ziatest -v 2 '$srun' ../program middle -c $rank -i x file" "$result"
 	run_cases 2
 
-	for name in sleep spin; do
-		case $name in
-		sleep) where="[0-5] on $node and 1 more rank there" kind='mostly blocked' ;;
-		spin) where="$rank on n$((rank / 2 + 1))" kind='mostly on the CPU' ;;
-		esac
-		like "$mpi, $name: the outlier" "$(grep ^outlier: "$dir/$name/out")" \
-			"outlier: exec of rank $where, [0-9.]+ ms above the median, $kind"
-	done
+	like "$mpi, sleep: the outlier" "$(grep ^outlier: "$dir/sleep/out")" \
+		"outlier: exec of rank [0-5] on $node and 1 more rank there, [0-9.]+ ms above the \
+median, mostly blocked"
 	figures_agree c
 	is "$mpi, the program in --csv" "$(awk -F , 'NR == 2 { print $(NF - 2) }' "$dir/c/csv")" \
 		program
