@@ -202,10 +202,10 @@ static int64_t value(int rank, enum column column)
 	return column_value(&run, rank, column);
 }
 
-/* Checks that the path of the run is TEXT, and makes up the next run. A step is its letter, the rank at whose mark it ends
- * and, unless that is 10, its length in ms. The letters are D, S, E, I, F (daemon, spawn, exec,
- * init, fence), X (exchange) and C (clock). After "; " follow the outlier, its excess and the
- * number of other ranks. */
+/* Checks that the path of the run is TEXT, and makes up the next run. A step is its letter, the
+ * rank at whose mark it ends and, unless that is 10, its length in ms. The letters are D, S, E, I,
+ * F (daemon, spawn, exec, init, fence), X (exchange) and C (clock). After "; " follow the outlier,
+ * its excess and the number of other ranks. */
 static void is_path(const char *text, const char *name)
 {
 	static const char letters[] = {[DAEMON] = 'D', [SPAWN] = 'S',    [EXEC] = 'E', [INIT] = 'I',
@@ -438,8 +438,6 @@ static void test_clocks(void)
 	struct run eight = {.size = 8, .n = 1, .records = records}, *three;
 
 	is_worst(1, -1, NULL, 0, 0, OFFSET(0, 0), "a single clock is not off");
-	is_worst(2, -1, CLOCKS({-100, 3}), 1, 0, OFFSET(100, 3),
-		 "of two clocks, the lower one is the median");
 	is_worst(3, -1, CLOCKS({0, 4}, {0, 3}), 0, 2, OFFSET(0, 3),
 		 "if all clocks agree, the one that comes closest to its bound");
 	is_worst(3, -1, CLOCKS({100, 200}, {-50, 1}), 0, 2, OFFSET(-50, 1),
@@ -467,8 +465,6 @@ static void test_clocks(void)
 	resolve_clocks(&eight);
 	ok(eight.offsets[7].value == 0x11010000 && eight.offsets[7].bound == 7 + 6 + 4,
 	   "block 7's offset and bound are the sums over blocks 4, 6 and 7 of the tree");
-	ok(eight.offsets[5].value == 0x110000 && eight.offsets[0].value == 0,
-	   "block 5's offset is such a sum, and block 0's is 0");
 	free(eight.offsets);
 }
 
@@ -490,14 +486,12 @@ static void test_judge(void)
 	struct record *record;
 
 	is_placement("aaabbbccc", "aaabbbccc", 3, '-', -1);
-	is_placement("cba", "cba", 1, '-', -1);
 	is_placement("cba", "aaa", 1, '-', -1);
 	is_placement("abab", "abab", 2, 's', 1);
 	is_placement("aabbcb", "aaaaaa", 2, 's', 5);
 	is_placement("aabbcccc", "aabbcccc", 2, 'e', 6);
 	is_placement("aabbaabb", "aabbaabb", 2, 'e', 4);
 	is_placement("abcb", "abcb", 1, 'e', 3);
-	is_placement("aaaaaaaa", "aaaaaaaa", 2, 'e', 2);
 	is_placement("aaaa", "abcb", 1, 'e', 3);
 	is_placement("aaaa", "abcd", 4, '-', -1);
 	is_placement("aaaabbbb", "abcdefgh", 2, 'w', 2);
@@ -626,9 +620,6 @@ static void test_exchanges(void)
 	run.records[0].stamp[REPLY_RECEIVED] += s;
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0=1010; -",
 		"a single originator's exchange is not an outlier");
-	run.n = RANKS;
-	set_all(REPLY_RECEIVED, 90 * ms);
-	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "a single block");
 }
 
 /* Fences that are not barriers, differ in number, overlap or are not waited in; and no fences */
