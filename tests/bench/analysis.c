@@ -1,9 +1,8 @@
-/* Measures rank 0's analysis for RANKS simulated ranks, 4 per node, with FENCES fences (2 by
- * default). Prints how many seconds the analysis with all reports takes, and how many bytes per
- * rank; then how many seconds it takes to write the --ranks file, and by how many bytes that raises
- * the peak resident memory.
+/* Measures rank 0's analysis for RANKS simulated ranks, 4 per node, with two fences. Prints the
+ * seconds that the analysis with all reports takes, and its bytes per rank; then the seconds that
+ * writing the --ranks file takes, and by how many bytes that raises the peak resident memory.
  *
- *	analysis RANKS [FENCES]
+ *	analysis RANKS
  */
 #define main ziaprobe_main
 #include "../../ziaprobe.c"
@@ -37,7 +36,6 @@ static int64_t draw(int64_t less)
 int main(int argc, char **argv)
 {
 	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n;
-	int fences = argc > 2 ? atoi(argv[2]) : 2;
 	double before = peak(), begun, analysed, resident;
 	struct run run = {.start = 1000000, .size = size, .n = n};
 	struct outlier outlier;
@@ -54,7 +52,7 @@ int main(int argc, char **argv)
 
 		for (int m = START; m < MARKS; m++) {
 			stamp[m] = UNKNOWN;
-			if (m >= FENCE_ENTERED + 2 * fences && m < INIT_RETURNED)
+			if (m >= FENCE_ENTERED + 4 && m < INIT_RETURNED)
 				continue;
 			if (m == REPLY_RECEIVED && rank / n % 2)
 				continue;

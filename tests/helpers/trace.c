@@ -1,14 +1,12 @@
 /* Preloaded into ziaprobe: records the MPI calls of rank R in the file $TRACE/R, in three lines:
  * - all calls in order, except non-blocking collectives, as what:peer:bytes
- * - the times, in ns, when the first gather began, the next of these calls began, MPI_Finalize
- *   began and the first gather ended; the number of non-blocking collectives; and the number of
- *   open file descriptors when the first gather ended and in MPI_Finalize
+ * - the times, in ns, when the first gather and the next of these calls began, and the number of
+ *   non-blocking collectives
  * - all collectives in order, as what:bytes
  *
  * Rank $LATE sleeps for 2 s before its first call. */
 #define _POSIX_C_SOURCE 200809L
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -18,8 +16,8 @@
 #include <unistd.h>
 
 static char line[4096], collective[512];
-static int64_t gathered, resumed, complete;
-static int nonblocking, descriptors;
+static int64_t gathered, resumed;
+static int nonblocking;
 
 static int64_t now(void)
 {
@@ -27,18 +25,6 @@ static int64_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static int count_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int n = -3; /* ".", ".." and the directory's own */
-
-	while (directory && readdir(directory))
-		n++;
-	if (directory)
-		closedir(directory);
-	return n;
 }
 
 static void note(const char *what, int peer, int count, MPI_Datatype type)
@@ -86,12 +72,6 @@ int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_
 	return result;
 }
 
-int MPI_Irecv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r)
-{
-	note("Irecv", from, n, t);
-	return PMPI_Irecv(b, n, t, from, tag, c, r);
-}
-
 int MPI_Sendrecv(const void *sb, int sn, MPI_Datatype st, int to, int stag, void *rb, int rn,
 		 MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
 {
@@ -103,17 +83,9 @@ int MPI_Sendrecv(const void *sb, int sn, MPI_Datatype st, int to, int stag, void
 int MPI_Gather(const void *sb, int sn, MPI_Datatype st, void *rb, int rn, MPI_Datatype rt, int root,
 	       MPI_Comm c)
 {
-	int result;
-
-	(void)rn, (void)rt;
 	note("gather", root, sn, st);
 	note_collective("gather", sn, st);
-	result = PMPI_Gather(sb, sn, st, rb, rn, rt, root, c);
-	if (!complete) {
-		complete = now();
-		descriptors = count_descriptors();
-	}
-	return result;
+	return PMPI_Gather(sb, sn, st, rb, rn, rt, root, c);
 }
 
 int MPI_Ibcast(void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *r)
@@ -146,9 +118,8 @@ int MPI_Finalize(void)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	snprintf(path, sizeof path, "%s/%d", getenv("TRACE"), rank);
 	if ((file = fopen(path, "w"))) {
-		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d %d %d\n%s\n",
-			line, gathered, resumed, now(), complete, nonblocking, descriptors,
-			count_descriptors(), collective);
+		fprintf(file, "%s\n%" PRId64 " %" PRId64 " %d\n%s\n", line, gathered, resumed,
+			nonblocking, collective);
 		fclose(file);
 	}
 	return PMPI_Finalize();
