@@ -5,14 +5,10 @@
 # OUT is the output of ziaprobe -v, RANKS the file of --ranks, and CSV that of --csv, with one row.
 # All times are compared in whole microseconds. Prints a line for each disagreement.
 
-# Converts TEXT, in ms with three decimals, to us.
+# Converts TEXT, in ms with three decimals, to us. What is empty stays empty.
 function us(text) {
 	sub(/\./, "", text)
-	return text + 0
-}
-
-function us_or_none(text) {
-	return text == "" ? "" : us(text)
+	return text == "" ? "" : text + 0
 }
 
 function expect(what, got, expected) {
@@ -22,7 +18,7 @@ function expect(what, got, expected) {
 
 # Returns the value of RANK in COLUMN, in us, or 0 if the cell is empty.
 function value(rank, column) {
-	return us(cell[rank, column])
+	return us(cell[rank, column]) + 0
 }
 
 # Returns when RANK received its reply, by the reference clock.
@@ -160,7 +156,7 @@ END {
 	expect("outlier", csv["outlier"], outlier)
 	expect("outlier_rank", csv["outlier_rank"], outlier_rank)
 	expect("outlier_host", csv["outlier_host"], cell[outlier_rank, "host"])
-	expect("outlier_ms", us_or_none(csv["outlier_ms"]), excess)
+	expect("outlier_ms", us(csv["outlier_ms"]), excess)
 	expect("outlier_kind", csv["outlier_kind"], kind)
 	has_kind = schedstat && (outlier == "exec" || (outlier == "init" && fences))
 	expect("the outlier, " outlier ", has a kind", kind != "", has_kind)
@@ -176,13 +172,13 @@ END {
 	if (fences)
 		sum["fence"] += 0
 	for (i = 1; i <= 7; i++)
-		expect("the path's " word[i], us_or_none(csv[word[i]]), sum[word[i]])
+		expect("the path's " word[i], us(csv[word[i]]), sum[word[i]])
 	for (i = 1; i <= 4; i++)
-		expect("the path's " work_name[i], us_or_none(csv[work_name[i]]), sum[work_name[i]])
+		expect("the path's " work_name[i], us(csv[work_name[i]]), sum[work_name[i]])
 	split(table["mpi_init"], word, " ")
 	expect("mpi_init_max_ms", us(csv["mpi_init_max"]), word[3])
 	split(table["repeat"], word, " ")
-	expect("repeat_max_ms", us_or_none(csv["repeat_max"]), word[3])
+	expect("repeat_max_ms", us(csv["repeat_max"]), word[3])
 	if (size > n) {
 		expect("corrected_ms", csv["corrected"], corrected)
 		expect("the clocks", clocks, csv["offset"] " " csv["offset_bound"] " " \
