@@ -7,11 +7,11 @@
 # hand in. Submit it from the directory in which you ran make:
 #	sbatch --nodes=256 --time=02:00:00 run_ziatest.sh SWEEP="2 16 128 256" TIMEOUT=120
 #
-# For the administrator: it starts RUNS steps for each size, then one that asks each node for its
-# hardware. A launch takes at most TIMEOUT + 40 seconds. Until its step has ended, it calls squeue
-# every 2 seconds, at most 30 times, and cancels that step. It writes ziatest-CLUSTER-JOBID/, an
-# archive of it (.part until complete), and its log. Two minutes before the time limit, or after
-# scancel, it packs what there is, and exits.
+# For the administrator: the job starts RUNS steps for each size, then one that asks each node for
+# its hardware. A launch takes at most TIMEOUT + 40 seconds. Then the job calls squeue every 2 s, at
+# most 30 times, until the step has ended, and cancels that step. It writes ziatest-CLUSTER-JOBID/,
+# an archive of it (.part until complete), and its log. Two to three minutes before the time limit,
+# or after scancel, it packs what there is, and exits.
 
 # ---- Edit from here to the next line of dashes; NAME=VALUE arguments take precedence ----
 # . /etc/profile.d/modules.sh	# if sh has no module command
@@ -25,15 +25,15 @@ SYSTEM_NODES=	# compute nodes of the whole system; if empty, all that sinfo show
 SRUN_OPTIONS=	# further options of srun, such as --mpi=pmix; launch() shows their place
 # ---- Edit no further ----
 export LC_ALL=C
-ulimit -c 0	# if an MPI library crashes, all ranks would dump core
+ulimit -c 0	# otherwise all ranks would dump core if an MPI library crashes
 
 die() {	# MESSAGE
 	printf 'run_ziatest.sh: error: %s\n' "$1" >&2
 	exit 1
 }
 
-# Writes to FILE the job's first SIZE nodes that respond: sinfo does not show them as down or with
-# a *, and srun has not named them in an earlier launch. Leaves their number in $found.
+# Writes the job's first SIZE nodes that respond to FILE: those that sinfo does not show as down or
+# with a *, and that srun has not named in an earlier launch. Sets $found to their number.
 find_nodes() {	# SIZE FILE
 	{
 		timeout 5 sinfo --all -h -N --format='%N %T' | grep -E ' down| drained|[*]'
@@ -44,7 +44,7 @@ find_nodes() {	# SIZE FILE
 	found=$(wc -l <"$2")
 }
 
-# Leaves the launcher's status in $status. It runs in the background, so that a signal can end it.
+# Sets $status to the launcher's. A launch runs in the background, so that a signal can end it.
 launch() {
 	timeout --kill-after=10 $((TIMEOUT + 30)) ./ziatest -v -t "$TIMEOUT" \
 		--csv "$result/results.csv" --ranks "$result/ranks-$size-$run.csv" "$PPN" \
@@ -57,7 +57,7 @@ ${SRUN_OPTIONS:+$SRUN_OPTIONS }--overlap --job-name=$step \
 	status=$? launcher=''
 	outcome="status $status; $(grep -aE 'Time test|error:' "$output" | head -n 1)"
 	test -z "$(tail -c 1 "$output")" || echo >>"$output"	# the last line lacks a newline
-	for try in $(seq 30); do	# until the step has ended, for a minute
+	for try in $(seq 30); do	# until the step has ended, at most a minute
 		id=$({ timeout 5 squeue --noheader --steps --format='%j %i' \
 			--jobs="$SLURM_JOB_ID" || echo "$step ?"; } |
 			sed -nE "s/^$step ($own|[?]$)/\1/p")
@@ -152,7 +152,7 @@ test -n "$ending" || timeout --kill-after=10 60 job/summarize --pictures "$resul
 status=$?
 test -s "$result/summary.txt" || rm -f "$result/summary.txt"
 tar -czf "$result.part" "$result"
-{ test $? -le 1 && mv "$result.part" "$result.tar.gz"; } ||	# 1: a file changed meanwhile
+{ test $? -le 1 && mv "$result.part" "$result.tar.gz"; } ||	# 1: a file changed
 	die "cannot write $PWD/$result.tar.gz; what it would contain is in $result"
 echo "The archive is $PWD/$result.tar.gz"
 cat "$result/summary.txt" 2>/dev/null && exit "$status"

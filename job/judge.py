@@ -8,7 +8,7 @@ from read import CLUES, PARTS, STEPS, TIMEOUT, plural, shape, times
 
 SMALLEST = 104857600  # bytes of the executable: the specification's 100 MB
 SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'run_ziatest.sh')
-# The script's block to edit, and a line of it that only changes a setting
+# The block of the script that users edit, and a line in it that only changes a setting
 BLOCK = re.compile('^# ---- Edit .*?^# ---- Edit no further', re.M | re.S)
 SETTING = re.compile(r'^\s*(RUNS|SWEEP|PPN|TIMEOUT|SYSTEM_NODES|SRUN_OPTIONS)='
                      r'''("[^"$`\\\n]*"|'[^'\n]*'|[\w./:=,+-]*)([ \t]+#.*)?$''', re.M)
@@ -18,7 +18,7 @@ VARIABLES = r'(?!((OMPI|PRTE)_MCA_plm_slurm_args|' \
     r'(LD_PRELOAD|SLURM_MPI_TYPE|(OMPI|PRTE|PMIX|PMI|MPICH|MPIR|HYDRA|I_MPI|MV2|UCX|FI)_.*)'
 
 def problems(job):
-    """Yields what makes the status 1, each with the lines that explain it."""
+    """Yields the problems, which make the exit status 1, each with the lines that explain it."""
     if not job.figure:
         yield 'no figure: no launch is valid'
     elif job.system_nodes and 100 * job.figure.nodes < 99 * job.system_nodes:
@@ -33,7 +33,7 @@ def problems(job):
     yield from map(describe, job.before)
 
 def describe(launch):
-    """A launch that is not valid, with at most three lines of its output that explain it"""
+    """Describes a launch that is not valid, with up to three lines of its output that explain it"""
     facts = [launch.last_line or 'no output']
     if launch.was_made and launch.status is None:
         facts = ['no status']
@@ -42,7 +42,7 @@ def describe(launch):
     return '\n    '.join([f'{launch.name}: {facts}', *list(clues)[:3]])
 
 def silence(launch):
-    """Which nodes did not report the timeout of a launch, as a list of at most one text"""
+    """Names the nodes that did not report the timeout of a launch, as a list of at most one text"""
     spoke = {host for line in launch.kept for host in TIMEOUT.findall(line)}
     nodes = launch.node_names.split()
     silent = [node for node in nodes if node.split('.')[0] not in spoke]
@@ -55,7 +55,7 @@ def silence(launch):
     return [f'no response from: {" ".join(silent[:20])}{more}']
 
 def missing_files(job):
-    """Yields what was lost, cut or left over."""
+    """Yields what is missing, truncated or left over."""
     plan = f'SWEEP is "{job.facts["SWEEP"]}" and RUNS is {job.facts["RUNS"]}'
     for launch in job.asked if job.is_finished else job.asked[:job.last]:
         if launch.last_line is None:
@@ -79,13 +79,13 @@ def missing_files(job):
             yield f'{program}: SHA-256 {after} after the last launch, {built} in build.txt'
 
 def mixed_starts(job):
-    """Yields the starts that occur twice, and the rows of no launch."""
+    """Yields the starts that occur twice, and the rows that belong to no launch."""
     starts = {}
     for launch in [*job.asked, *job.others]:
         other = starts.setdefault(launch.started, launch)
         if launch.started and other != launch:
             yield f'{launch.name}: it started at {launch.started}, and so did {other.name}'
-    # If the node of the script dies, the last output may not reach the disk.
+    # If the node that runs the script dies, the last output may not reach the disk.
     may_lack = not job.is_finished and not job.asked[job.last].started
     for start, count in collections.Counter(row['started'] for row in job.rows).items():
         if start in starts and count > 1:
@@ -94,7 +94,7 @@ def mixed_starts(job):
             yield f'results.csv: a launch started at {start}, but no output has that start'
 
 def differences(job):
-    """Yields what disagrees between row, output, file of ranks and settings."""
+    """Yields how a launch's row, output and file of ranks, and the settings, disagree."""
     for launch in (launch for launch in job.asked if launch.row):
         row, first, ranks, steps = launch.row, job.rows[0], launch.ranks, times(launch.row, STEPS)
         size, expected = shape(row['nodes'], row['ppn'], row['ranks']), launch.nodes * job.ppn
@@ -122,7 +122,7 @@ def differences(job):
                 yield f'{launch.name}: in its row, {name}_ms is negative, {time:.3f}'
 
 def to_review(job):
-    """Yields lists of what may have changed the result; one for each kind."""
+    """Yields, for each kind of point to review, a list of what may have changed the result."""
     def values(pattern, title):
         return [f'{title}: {name}={value}' for name, value in job.facts.items()
                 if re.fullmatch(pattern, name) and value not in ('', '(null)')]
@@ -167,8 +167,8 @@ def to_review(job):
     yield values(VARIABLES, 'variable')
 
 def changes_of_script(job):
-    """The lines of the batch script that the run_ziatest.sh beside summarize does not have, and how
-    many it lacks, as two lists; comments, and settings in its block to edit, do not count."""
+    """Yields two lists: the lines of the batch script that are not in the run_ziatest.sh next to
+    summarize, and how many of that one's lines it lacks; comments and settings do not count."""
     def count_lines(text):
         text = BLOCK.sub(lambda block: SETTING.sub('', block.group()), text, 1)
         stripped = map(str.strip, text.split('\n'))
@@ -181,8 +181,8 @@ def changes_of_script(job):
     yield [f'batch script: it lacks {plural(lacks, "line")} of run_ziatest.sh'] if lacks else []
 
 def slow_nodes(job):
-    """The worst five nodes: their names, and how far each is above the median of all in each of
-    PARTS, in ms; None if that is not known in two launches"""
+    """Returns the names of the five slowest nodes, each with its excess over the median of all in
+    each of PARTS, in ms, or None if fewer than two launches show it."""
     size = next((size for size in job.sizes if len(size.valid) > 1 and size.nodes > 2), None)
     if not size or size.nodes != job.figure.nodes:
         return []
@@ -195,7 +195,7 @@ def slow_nodes(job):
             for node in known:
                 excess[node.host][i].append(node.parts[i] - median)
     tenth = size.middle.time / 10
-    # daemon, spawn and exec are measured in ticks of 10 ms, so they must differ by two of these.
+    # daemon, spawn and exec are measured in ticks of 10 ms, so they must differ by two ticks.
     least = [max(20, tenth)] * 2 + [tenth] * 2
     for host, of_launches in excess.items():
         medians = [statistics.median_low(each) if len(each) > 1 else None for each in of_launches]

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 LARGEST_JOB = 1 << 30  # bytes of all files
 MOST_FILES, MOST_LAUNCHES = 20000, 10000
-MOST_LINES, MOST_ROWS = 3000000, 100000  # of an output or a file of ranks, and of any other
+MOST_LINES, MOST_ROWS = 3000000, 100000  # of an output or a file of ranks; of any other
 LONGEST_LINE = 100000  # a longer one counts as several
 JOB_FILE = re.compile(r'((?:.*/)?)(environment\.txt|build\.txt|changes\.diff|results\.csv|output|'
                       r'((ranks-)|output/|nodes-)([1-9]\d{0,5})-([1-9]\d{0,5})\.(?(4)csv|txt))\Z',
@@ -29,7 +29,7 @@ RANK_STEPS = 'daemon spawn exec init fence wait exchange'.split()
 PARTS = ['daemon + spawn', 'exec', 'init', 'exchange']  # a rank's own time, without waits
 WORK = 'cpu cpu_wait blocked'.split()  # in exec and init
 
-# Nodes of a kind: their number, network interfaces, those that are down, hardware, some names
+# Nodes of one kind: how many, their network interfaces, how many are down, hardware, some names
 KIND = re.compile(r'(?P<nodes>[0-9]{1,6} nodes?): interfaces (?P<interfaces>[0-9]{1,6}),.*? '
                   r'down (?P<down>[0-9]{1,6}), (?P<hardware>.*?)(?P<names> \([^()]*\))?\Z')
 # The end of the command line that ziatest prints: SEC USEC N --verbose
@@ -57,7 +57,7 @@ class LimitedGzip(gzip.GzipFile):
 
 def in_archive(path):
     """Yields the name of each member, whether it is a directory, whether it is a regular file, its
-    size, and a function that opens it before the next member is asked for."""
+    size, and a function that opens it; call that before asking for the next member."""
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), 'rb') as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError('not a regular file')
@@ -75,7 +75,7 @@ def in_directory(path):
                    lambda: open(file, 'rb'))
 
 def job_files(path):
-    """Yields the groups of JOB_FILE that say what a file of the job is, and the open file."""
+    """Yields, for each file of the job, the groups of JOB_FILE that identify it, and the file."""
     directory, names, left = None, set(), LARGEST_JOB
     members = in_directory(path) if os.path.isdir(path) else in_archive(path)
     for count, (name, is_directory, is_file, size, opened) in enumerate(members):
@@ -125,7 +125,7 @@ def times(row, names):
 
 def facts(text):
     """The values of lines such as NAME=VALUE, 'commit: COMMIT', 'slurm VERSION' and 'SUM  FILE',
-    by NAME, 'commit', 'slurm' and 'sum FILE'; of equal names the first"""
+    by NAME, 'commit', 'slurm' and 'sum FILE'; if a name is repeated, its first value"""
     found = {}
     for line in text:
         match = re.match(r'(\w+)(?:-wlm)?(?:=|: | [ *]?)(.*)', line)
@@ -189,7 +189,7 @@ class Launch:
 
     def __init__(self, nodes, run):
         self.nodes, self.run, self.name = nodes, run, f'launch {run} on {plural(nodes, "node")}'
-        self.kept = {}  # the lines of its output that count, each once
+        self.kept = {}  # the lines of its output that matter, each once
 
     def read_output(self, file_lines):
         line, count = '', 0
@@ -236,7 +236,7 @@ class Job:
                 self.rows[0]['mpi'] if self.rows else '-']
         self.kinds = sorted(filter(None, map(KIND.match, environment)),
                             key=lambda kind: -int(kind.group('nodes').split()[0]))
-        # Nodes, the network interfaces of each, and those that are down
+        # Which nodes, how many network interfaces each has, and how many of these are down
         self.interfaces = [(kind.group('nodes') + (kind.group('names') or ''),
                             int(kind.group('interfaces')), int(kind.group('down')))
                            for kind in self.kinds] or \
@@ -277,9 +277,9 @@ class Job:
         self.figure = next(iter(self.valid), None)
         before = self.asked.index(self.figure) if self.figure else len(self.asked)
         self.before, self.after = self.asked[:before], self.asked[before + 1:]
-        # The times of the others of the figure's size
+        # The times of the other valid launches of the figure's size
         self.later = sorted(launch.time for launch in self.valid[1:]
                             if launch.nodes == self.figure.nodes)
-        # The bytes of the smallest executable in a valid launch; None without any
+        # The size of the smallest executable in bytes; None if no launch is valid
         self.smallest = min((int(launch.row['executable_bytes']) for launch in self.valid),
                             default=None)
