@@ -1,6 +1,6 @@
 #!/bin/sh
 # tests/cluster itself: the status and the output of the command, as root and as an ordinary user;
-# two clusters at a time; interactive use; signals; error messages
+# signals; error messages
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 
@@ -18,29 +18,6 @@ run env SLURM_JOB_ID=7 SLURM_NTASKS=9 SLURM_MPI_TYPE=none SLURM_PMIX_FENCE=mixed
 	tests/cluster 1 sh -c 'echo "$SLURM_MPI_TYPE $SLURM_PMIX_FENCE"; srun hostname'
 is "inside a job of the host's Slurm: only the MPI type and the fence are inherited" "$out" \
 	"$(printf 'none mixed\nn1')"
-# The nodes share one clock, so the launch node's is as right as the others, unless a test differs.
-run env -u ZIATEST_SYNC tests/cluster 1 sh -c 'ssh n1 "echo \$ZIATEST_SYNC"'
-is 'ZIATEST_SYNC is 0 on all nodes' "$out" 0
-
-# Two clusters at a time; each waits until the other is up.
-meet='
-	touch $0
-	timeout 60 sh -c "until [ -e $1 ]; do sleep 0.1; done" && srun -N 2 -n 2 hostname'
-tests/cluster 2 sh -c "$meet" "$tmp/a" "$tmp/b" >"$tmp/out.a" 2>&1 &
-tests/cluster 2 sh -c "$meet" "$tmp/b" "$tmp/a" >"$tmp/out.b" 2>&1 &
-wait
-is 'two clusters at a time' "$(sort "$tmp/out.a" "$tmp/out.b")" "$(printf 'n1\nn1\nn2\nn2')"
-
-# Interactive: a shell on a terminal.
-if has script; then
-	printf 'echo "on $(hostname), $(tty)"; srun hostname </dev/null\nexit 3\n' |
-		script -qec 'tests/cluster 1 bash --norc' /dev/null >"$tmp/out" 2>&1
-	is "interactive: the shell's status" $? 3
-	ok 'interactive: on the login node, with a terminal' grep -q 'on login, /dev/pts' "$tmp/out"
-	ok 'interactive: jobs run' grep -q '^n1' "$tmp/out"
-else
-	skip interactive "script not found; tests/setup installs it"
-fi
 
 # Interrupted: none of its processes is left, and hence no namespace; no mount is left either. The
 # processes are recognised by a mark in their environment.
@@ -92,18 +69,9 @@ done
 run sh -c "sed 's|^PATH=.*|PATH=$tmp/none|' tests/cluster >$tmp/poor; sh $tmp/poor 1 true"
 like 'a missing package: one line that names it' "$out/$err/$status" \
 	'/tests/cluster: slurmctld not found: install it [^|]*apt-get install slurm-wlm\)/125'
-ln -s "$(command -v grep)" "$tmp/none"
-run env PATH="$tmp/none" sh tests/setup
-like 'tests/setup without apt-get: an error that names the packages' "$out/$err/$status" \
-	'/tests/setup: [0-9: ]*(apt-get|sudo): not found\|tests/setup: cannot install gcc .*/1'
 for args in 4 'x true' '0 true'; do
 	# shellcheck disable=SC2086 # one or two
 	run tests/cluster $args
 	like "arguments '$args': an error" "$out/$err/$status" '/tests/cluster: usage: [^|]*/125'
 done
-sed 's/slurmd -D -N/slurmd -f nowhere -D -N/; s/poll \$((60 + nodes))/poll 2/' tests/cluster \
-	>"$tmp/broken"
-run sh "$tmp/broken" 1 echo never
-ok 'a daemon that fails: its log is printed' grep -q "nowhere" "$tmp/err"
-is 'a daemon that fails: the command does not run' "$out/$status" /125
 finish

@@ -131,16 +131,12 @@ while IFS=, read -r setting; do
 	refused "$setting" "'$(echo "$setting" | sed 's/[*|]/\\&/g')' is not valid; .*" "$setting"
 done <<END
 RUNS=0
-RUNS=
 RUNS=1 2
 TIMEOUT=08
-TIMEOUT=1s
 PPN=*
 SYSTEM_NODES=1000000
 SWEEP=2 3a
-SWEEP=2 1234567
 NICS=1
-CHECK
 --check
 END
 refused 'a blank' "'SWEEP= ' is not valid; .*" 'SWEEP= '
