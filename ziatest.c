@@ -338,7 +338,9 @@ int main(int argc, char **argv)
 		     "./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \"...\"",
 		     launcher);
 	if (program && (!*program || *program == '-'))
-		fail(2, "'%s' is not a program; quote the launcher and its options: '%s ...'",
+		fail(2,
+		     "'%s' is not a program; put options of ziatest before N, and quote the "
+		     "launcher with its options: '%s ...'",
 		     program, launcher);
 	if (program && !strpbrk(launcher, special) && !ends_in_option(launcher))
 		fail(2, "'%s' has no place for N; end it with the option that takes N, or use {}",

@@ -170,7 +170,8 @@ clone=clone
 job sweep "SLURM_STEP_ID=0 SLURM_LABELIO=1 SLURM_DISTRIBUTION=cyclic SLURM_THREADS_PER_CORE=2 \
 	SLURM_NTASKS_PER_CORE=2 SLURM_OVERCOMMIT=1 SLURM_MPI_TYPE=pmix SLURM_TASK_PROLOG=/no/such \
 	SRUN_EXPORT_ENV=NONE SINFO_PARTITION=none SINFO_SORT=-N SQUEUE_STATES=PENDING \
-	SCANCEL_STATE=PENDING SLURM_TOKEN=secret-word UCX_AUTH_TOKEN=secret-word UCX_TLS=tcp \
+	SCANCEL_STATE=PENDING UCX_TLS=tcp \
+	SLURM_TOKEN=secret-word FI_SECRET=secret-word FI_PASSWD=secret-word UCX_KEY=secret-word \
 	LC_ALL=de_DE.UTF-8 RUNS=9 SRUN_OPTIONS=--mpi=none" "--nodes=4 $four --exclude=n8" \
 	SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4 2' PPN=2 SYSTEM_NODES=4
 clone=small
@@ -232,11 +233,11 @@ job no-python-failed "PATH=$PWD/python:$PATH" --nodes=1 RUNS=1 PPN=1 SRUN_OPTION
 is 'no python3 and a launch that failed: the status' "$left $status" './ziatest-virtual-ID.tar.gz 1'
 clone=small
 mkdir full
-printf '#!/bin/sh\nexit 2\n' >full/tar
+printf '#!/bin/sh\ntouch "$2"\nexit 2\n' >full/tar
 chmod +x full/tar
 job disk "PATH=$PWD/full:$PATH" --nodes=1 RUNS=1 PPN=1
 like 'a full disk: an error, and no archive' "$log/$left $status" \
-	'.*\|run_ziatest.sh: error: cannot write /.*.tar.gz; what it would contain is in [^|]*/ 1'
+	'.*\|run_ziatest.sh: error: cannot write /.*.tar.gz; what it would [^|]*.part 1'
 
 # Two tasks of an array, of which one starts later, beside steps of the user's own, without which
 # the launches would not end. squeue lists the steps of both for the last one, which has the id of
@@ -278,7 +279,7 @@ ending() {	# WHAT
 }
 ending 'a job that is cancelled'
 
-# 10,000 nodes, of which Slurm shows one as down. A stand-in for Slurm records the arguments.
+# 10,000 nodes, of which Slurm shows two as down. A stand-in for Slurm records the arguments.
 mkdir slurm
 cat >slurm/srun <<'END'
 #!/bin/sh
@@ -295,7 +296,7 @@ case $* in
 *node*) echo ThreadsPerCore=2 ;;
 esac
 END
-printf '#!/bin/sh\necho node-005000-a idle*\n' >slurm/sinfo
+printf '#!/bin/sh\nprintf "node-%%s\\n" "005000-a idle*" "000007-a down" "x down*"\n' >slurm/sinfo
 printf '#!/bin/sh\n' >slurm/squeue
 chmod +x slurm/*
 cp -al small large
@@ -304,25 +305,25 @@ cp -al small large
 	export PATH="$JOB_TEST/slurm:$PATH" SLURM_JOB_ID=77 SLURMD_NODENAME=node-000001-a
 	export SLURM_JOB_NUM_NODES=10000 SLURM_JOB_NODELIST='node-[000001-010000]-a'
 	export SLURM_JOB_CPUS_PER_NODE='128(x9999),32'
-	./run_ziatest.sh PPN=4 RUNS=1 SWEEP='9999 10000' >log 2>&1
+	./run_ziatest.sh PPN=20 RUNS=1 SWEEP='9998 10000' >log 2>&1
 )
 look large 2>/dev/null
 is '10,000 nodes: a short command, with the cores of the smallest node' \
 	"$(sed 's/ziaprobe .*/ziaprobe/' large/arguments)" \
-	"--hint=nomultithread --distribution=block:block --cpus-per-task=4 --overlap \
---job-name=ziatest-9999-1 --nodelist=./ziatest-unknown-77/nodes-9999-1.txt --nodes=9999 \
---ntasks=39996 --ntasks-per-node 4 ./ziaprobe"
-is '10,000 nodes: the file of nodes' "$(cksum <large/ziatest-unknown-77/nodes-9999-1.txt)" \
-	"$(seq -f node-%06.0f-a 10000 | grep -v 5000 | cksum)"
-is '10,000 nodes: a node that does not respond' "$ends" "10000-1 not launched: only 9999 of the \
-10000 nodes respond, not node-005000-a
-9999-1 status 0"
+	"--hint=nomultithread --distribution=block:block --cpus-per-task=1 --overlap \
+--job-name=ziatest-9998-1 --nodelist=./ziatest-unknown-77/nodes-9998-1.txt --nodes=9998 \
+--ntasks=199960 --ntasks-per-node 20 ./ziaprobe"
+is '10,000 nodes: the file of nodes' "$(cksum <large/ziatest-unknown-77/nodes-9998-1.txt)" \
+	"$(seq -f node-%06.0f-a 10000 | grep -v '005000\|000007' | cksum)"
+is '10,000 nodes: two that do not respond' "$ends$(grep '^SYS\|_UN' large/z*/env* | paste -s -)" \
+	"10000-1 not launched: only 9998 of the 10000 nodes respond, not node-000007-a node-005000-a
+9998-1 status 0SYSTEM_NODES=3	NODES_UNUSED=1 down"
 
 # The hardware of a node, and the kinds of nodes
 nics() {	# WHAT EXPECTED: checks how n1 describes its interfaces
 	# shellcheck disable=SC2029 # expands here
-	is "$1" "$(ssh n1 "'$PWD/small/job/environment' --node" |
-		grep -o 'interfaces.*down [0-9]*')" "$2"
+	is "$1" "$(ssh n1 "cd '$PWD/small'; job/environment --node; SLURM_JOB_CPUS_PER_NODE=1 \
+		job/environment Makefile" | grep -oE 'int.*down .|^INT.*' | paste -s -d ' ' -)" "$2"
 	ssh n1 umount /sys/class
 }
 # InfiniBand
@@ -336,7 +337,7 @@ ssh n1 'mount -t tmpfs tmpfs /sys/class
 	done
 	echo 1: DOWN >mlx5_2/ports/1/state
 	mkdir mlx5_3/device/physfn'
-nics 'InfiniBand: one is down, one virtual' 'interfaces 2, rate 400000 Mb/s, down 1'
+nics 'InfiniBand: one is down, one virtual' 'interfaces 2, rate 400000 Mb/s, down 1 INTERFACES=2'
 # A slow RoCE card for storage; fast cards, one of them with two ports; a card of another driver,
 # which is down; an InfiniBand port that is down and whose IPoIB device is up
 ssh n1 'mount -t tmpfs tmpfs /sys/class
@@ -370,7 +371,7 @@ ssh n1 'mount -t tmpfs tmpfs /sys/class
 		net/ib1,7,400000,up,mlx5
 	END'
 nics 'a slow RoCE card, four fast functions, one down, an IPoIB device' \
-	'interfaces 4, rate 200000 Mb/s, down 1'
+	'interfaces 4, rate 200000 Mb/s, down 1 INTERFACES=4'
 is 'the kinds of nodes' "$({
 	seq -f 'n%g interfaces 2, cores 64' 20
 	seq -f 'n%g interfaces 1, cores 64' 21 31

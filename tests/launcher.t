@@ -365,8 +365,8 @@ wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '
 missing='N, the number of processes per node, is missing'
 wrong 'no arguments' "$missing"
 wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'" --csv 4 'mpirun -n'
-wrong 'an unquoted launcher' "'--ntasks' is not a program; quote the launcher and its options: \
-'srun \.\.\.'" 4 srun --ntasks 4
+wrong 'an unquoted launcher' "'--ntasks' is not a program; put options of ziatest before N, and \
+quote the launcher with its options: 'srun \.\.\.'" 4 srun --ntasks 4
 wrong 'an empty program' "'' is not a program; .*" 4 'fake -n' ''
 for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
 	wrong "launcher '$launcher', with a program" "'$launcher' has no place for N; end it with \

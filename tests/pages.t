@@ -55,7 +55,7 @@ done
 # Messages: those on the page are what precedes the first colon of each item
 perl -0777 -ne 's/(?<!\\)"\s*"//g;
 	print $1 ? "message: $2\n" : "$2\n"
-		while /(\bfail\(\d[^"]*|print_error\(|print_warning\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
+		while /(\bfail\(\d[^"]*|print_(?:error|warning)\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
 	' ziatest.c ziaprobe.c probe/*.c >"$tmp/strings"
 sed '/^## Messages of other/,$d' $messages | awk '/^$|^- / { print "" } { printf "%s ", $0 }' |
 	sed -n 's/^- \(.*`\): .*/\1/p' | sed 's/`:.*/`/; s/   */ /g' |
@@ -119,7 +119,7 @@ for page in $pages; do
 	for file in $(grep -oE '(^|[ `(])(job|tests|probe|example-output)/[[:alnum:]_./-]*[a-z]' \
 		"$page" | tr -d ' `(' | sort -u); do
 		case $file in
-		tests/late.t|tests/bench/results.csv) ;;	# the reader makes them
+		tests/bench/results.csv) ;;	# the reader makes it
 		*) ok "$page: $file" test -e "$file" ;;
 		esac
 	done

@@ -167,7 +167,7 @@ node: interfaces 0, rate 1, down 3, cores 8 \(n7\)\|network interfaces that are 
 \(n7\)\|no network interface found on 1 node \(n7\)\|setting: SYSTEM_NODES=8 \(found: \
 9\)\|setting: PPN=2 \(network interfaces: [^|]*1\)\|setting: SRUN_OPTIONS=--bcast\|nodes outside \
 the job: 3 idle, 1 down\|option of the job: ReqNodeList=n1\|launch 3 on 4 nodes: the step has not \
-ended\|batch script: module load x\|changes.diff: ziatest.c\|variable: UCX_TLS=x\|\|" '
+ended\|batch script: module load x\|changes.diff: ziatest.c\|variable: FI_TLS=x\|\|" '
 	not_launched 8-2 x
 	sed -i "s/ 1795253667 / 1795253640 /" output/4-1.txt
 	sed -i "s/^2026-11-21T09:34:27/2026-11-21T09:34:00/" results.csv
@@ -176,7 +176,7 @@ ended\|batch script: module load x\|changes.diff: ziatest.c\|variable: UCX_TLS=x
 	sed -i "s/^\(8 nodes: interfaces\) 2\(.*\)/\1 1\2\n1 node: interfaces 0, rate 1, down 3, \
 cores 8 (n7)/" environment.txt
 	add NODES_FOUND=9 SRUN_OPTIONS=--bcast \
-	"NODES_UNUSED=3 idle, 1 down" ReqNodeList=n1 UCX_TLS=x
+	"NODES_UNUSED=3 idle, 1 down" ReqNodeList=n1 FI_TLS=x
 	sed -i "s/^status/the step has not ended\n&/" output/4-3.txt
 	sed -i "s/^\t# ---- Edit no.*/\tmodule load x\n&/" environment.txt
 	echo "diff --git a/ziatest.c b/ziatest.c" >changes.diff'
@@ -189,11 +189,11 @@ like 'at most five of each kind: all count' "$out" '.*\|No problems; 32 points t
 reviewed 'an unknown number of nodes' "SYSTEM_NODES is not known: sinfo did not answer\|\|" \
 	'add SYSTEM_NODES= NODES_FOUND='
 reviewed 'lines of the batch script' "batch script: module load warm\|batch script: PPN=1; true\|\
-batch script: PPN=1\|batch script: it lacks 2 lines of run_ziatest.sh\|\|" \
+batch script: PPN=\"[$]\(x\)\"\|batch script: PPN=1\|batch script: it lacks 2 lines of [^|]*\|\|" \
 	'sed -i "s/^\t#SBATCH --nodes.*/\t#SBATCH --nodes=8/
 		/^\tulimit \|^\texport /d
 		s/^\tRUNS=.*/\tmodule load warm\n\tRUNS=3\t# launches/
-		s/^\tSWEEP=\t.*/&\n\tSRUN_OPTIONS=\"--mpi=pmix -v\"\n\tPPN=1; true/
+		s/^\tSWEEP=\t.*/&\n\tSRUN_OPTIONS=\"--mpi=pmix -v\"\n\tPPN=1; true\n\tPPN=\"\$(x)\"/
 		s/^\t# ---- Edit no further.*/\t# mine\n&\n\t# ---- Edit it\n\tPPN=1\n&/" \
 		environment.txt'
 reviewed "variables, without Slurm's own" "changes.diff: built outside git\|variable: LD_PRELOAD=\
@@ -287,7 +287,7 @@ status\|launch 2 on 4 nodes: no output\|launch 3 on 4 nodes: no output\|the job 
 finish\|\|" "$cut"
 says 'a job that was cut off, an output that is lost' 1 'launch 2 on 8 nodes: there is no output' \
 	"$cut; rm output/8-2.txt"
-honest 'a job that was cut off before its first launch' 1 'no figure' 'rm output/* ranks* r*; stops'
+honest 'a job that was cut off before its first launch' 1 'no figure' 'rm output/* r*; stops'
 honest 'a node that died before the output was on the disk' 0 'the job did not finish' \
 	': >output/4-3.txt; stops'
 honest 'a launch that failed and cut its row' 0 'launch 3 on 4 nodes: status 1' \
@@ -328,10 +328,10 @@ job job MPI='MPICH 4.0.2' FENCES= HOST='n?' RUNS=1
 honest 'MPICH, hosts with ?, one launch' 0 "[^|]*MPICH 4.0.2\|8 nodes x 2 [^|]*\|No problems; \
 [^|]*\|.*\|8 nodes  first +601.0 +10.0 +200.0 +20.0 +291.0 +- +80[^|]*\|8 nodes  later( +-){11}\|" \
 	true
-job job PPN=1 SWEEP='100 1' RUNS=3
-honest 'a time above one second; more than 20 silent nodes' 0 \
-	'100 nodes  first +5201.0 .*: none|no response from:( n[0-9]+){20} and 78 more\|' \
-	'fails 100-2 124 "$(timeouts n1 n2)"'
+job job PPN=1 SWEEP='99 1' RUNS=3 SYSTEM_NODES=100
+honest 'exactly 99 % of the nodes; more than 20 silent nodes; a time above one second' 0 \
+	'no response from:( n[0-9]+){20} and 77 more\|.*99 nodes  first +5151.0 .*: none' \
+	'fails 99-2 124 "$(timeouts n1 n2)"'
 
 # Slow nodes
 slow() {	# WHAT PATTERN LATE: on 16 nodes

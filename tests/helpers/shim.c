@@ -12,9 +12,9 @@
  * - Gather, Ibcast, Ibarrier, Finalize: the first call of that function; Records: the second gather
  *
  * MPICH has a PMI client built in, which writes commands to a descriptor and reads the answers.
- * Pmix is then its first command, Later is the first command after a fence that does not begin another
- * one, and a fence ends when its answer has been read. ziaprobe's read and write call those of this
- * file.
+ * Pmix is then its first command, Later is the first command after a fence that does not begin
+ * another one, and a fence ends when its answer has been read. ziaprobe's read and write call those
+ * of this file.
  *
  * Six COMMANDs are not run by a shell, but by the thread that reached CALL. "nap SECONDS" sleeps.
  * "spin SECONDS" computes until it has used that much CPU time, at the highest priority that it is
