@@ -78,7 +78,7 @@ valid="(RUNS|TIMEOUT)=$number|(PPN|SYSTEM_NODES)=($number)?|SWEEP=( *$number( +$
 for setting in "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
 	"SYSTEM_NODES=$SYSTEM_NODES" "$@"; do
 	if printf %s "$setting" | tr '\n' '\t' | grep -qvxE "$valid|SRUN_OPTIONS=[[:print:]]*"; then
-		die "'$setting' is not valid; use a setting of the script; numbers are 1 to 999999"
+		die "'$setting' is not valid; options of sbatch come first; numbers are 1 to 999999"
 	fi
 	eval "${setting%%=*}=\${setting#*=}"
 done
@@ -95,7 +95,7 @@ fi
 # Inherited variables could hide nodes or change a launch. srun gets its options as arguments.
 unset $(env | grep -oE '^(SINFO|SQUEUE|SCANCEL)_\w+')
 facts=$(job/environment "$0") || die 'job/environment failed; the error is above'
-own="($SLURM_JOB_ID|${SLURM_ARRAY_JOB_ID-}_${SLURM_ARRAY_TASK_ID-})[.]"	# squeue may show both
+own="($SLURM_JOB_ID|${SLURM_ARRAY_JOB_ID-}_${SLURM_ARRAY_TASK_ID-})[.]"	# not an array's other tasks
 unset $(env | grep -oE '^(SLURM|SRUN)_\w+' |
 	grep -vE '^SRUN_OPTIONS$|^SLURM_(JOB|CONF|CLUSTER|WORKING_CLUSTER|JWT|SACK|PMI|MPI)')
 eval "$(printf '%s\n' "$facts" | grep -xE '(NODES_FOUND|INTERFACES|CORES)=[0-9]*')"

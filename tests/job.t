@@ -130,14 +130,11 @@ touch newest
 while IFS=, read -r setting; do
 	refused "$setting" "'$(echo "$setting" | sed 's/[*|]/\\&/g')' is not valid; .*" "$setting"
 done <<END
-RUNS=0
-RUNS=1 2
 TIMEOUT=08
-PPN=*
 SYSTEM_NODES=1000000
 SWEEP=2 3a
 NICS=1
---check
+--nodes=4
 END
 refused 'a blank' "'SWEEP= ' is not valid; .*" 'SWEEP= '
 refused 'two lines' "'RUNS=1\|2' is not valid; .*" "$(printf 'RUNS=1\n2')"

@@ -95,6 +95,9 @@ if has python3; then
 	run job/summarize example-output/submission
 	is "the example's summary is what summarize prints" "$err$out" \
 		"$(cat example-output/submission/summary.txt)"
+	run job/summarize example-output/submission example-output/slow-node
+	is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
+		"$(sed -n '/^    job  /,/^1[.]/{ s/^    //; /^1[.]/d; p; }' job/evaluators.md)"
 else
 	skip "the example's summary" 'no python3; tests/setup installs it'
 fi
