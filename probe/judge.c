@@ -143,22 +143,19 @@ static int check_existence(const struct run *run)
 	return 1;
 }
 
+/* Fails if the time is negative, as measured or by the reference clock. */
 static int check_time(const struct run *run)
 {
-	if (run->time < 0) {
-		print_error("the time is negative (%.6f s): by the clock of %s, rank %d received "
-			    "its reply before the start; synchronise the clocks and run again\n",
-			    (double)run->time / 1e6, host_of(run, run->slowest), run->slowest);
-		return 0;
-	}
-	if (run->launch_clock_known && corrected_time(run) < 0) {
-		print_error("the corrected time is negative (%.6f s): by the launch node's clock, "
-			    "the last reply was received before the start; synchronise the clocks "
-			    "and run again\n",
-			    (double)corrected_time(run) / 1e6);
-		return 0;
-	}
-	return 1;
+	int64_t time = run->time;
+
+	if (run->launch_clock_known)
+		time = MIN(time, corrected_time(run));
+	if (time >= 0)
+		return 1;
+	print_error("the time is negative (%.6f s): rank %d on %s received its reply before the "
+		    "start; synchronise the clocks and run again\n",
+		    (double)time / 1e6, run->slowest, host_of(run, run->slowest));
+	return 0;
 }
 
 /* Returns whether the measurement is valid; if it is not, prints the first error that applies. */

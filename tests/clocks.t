@@ -188,8 +188,8 @@ median; 5 of the other 5 clocks are off, so it is probably n3's" '-2 -3 0.000 2 
 		# An error instead of a result: the clock of n1, which stamps the reply, is 5 s
 		# behind the clock of n2, which stamps the start.
 		expect early "$fails" "$(from n2 n1=-5 "$two")" \
-			"ziaprobe: error: the time is negative \(-[0-9.]+ s\): by the clock of n1, \
-rank 0 received its reply before the start; synchronise the clocks and run again"
+			"ziaprobe: error: the time is negative \(-[0-9.]+ s\): rank 0 on n1 \
+received its reply before the start; synchronise the clocks and run again"
 	fi
 	run_cases 2
 
