@@ -48,32 +48,17 @@ static struct {
 	const char *csv, *ranks; /* file names, or NULL */
 } options;
 
-/* If *WORD is the option NAME, returns its value, which follows an equals sign or is the next word,
- * and moves *WORD on to it; otherwise, or if there is no value, returns NULL. */
-static const char *option_value(char ***word, const char *name)
-{
-	size_t length = strlen(name);
-
-	if (strncmp(**word, name, length) != 0)
-		return NULL;
-	if ((**word)[length] == '=')
-		return **word + length + 1;
-	if ((**word)[length] || !(*word)[1])
-		return NULL;
-	return *++*word;
-}
-
 /* Reads the arguments into options, on the clock. Returns NULL or, if they are wrong, an error
  * message. Does not use getopt, whose state belongs to the program if this is libziaprobe.so. */
 static const char *parse(char **argv)
 {
 	static char wrong[200];
-	const char *numbers[3] = {NULL}, *value;
+	const char *numbers[3] = {NULL};
 	int64_t sec, usec, n;
 	int count = 0;
 
 	for (char **word = argv + 1; *word; word++) {
-		const char *option = *word;
+		const char *option = *word, *value = word[1]; /* NULL after the last word */
 
 		if (*option != '-') {
 			if (count < 3)
@@ -81,13 +66,13 @@ static const char *parse(char **argv)
 			count++;
 		} else if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
 			options.verbose = 1;
-		} else if ((value = option_value(&word, "--csv"))) {
-			options.csv = value;
-		} else if ((value = option_value(&word, "--ranks"))) {
-			options.ranks = value;
-		} else if ((value = option_value(&word, "--timeout")) ||
-			   (value = option_value(&word, "-t"))) {
-			if ((n = to_number(value, INT_MAX)) < 1)
+		} else if (value && strcmp(option, "--csv") == 0) {
+			options.csv = *++word;
+		} else if (value && strcmp(option, "--ranks") == 0) {
+			options.ranks = *++word;
+		} else if (value &&
+			   (strcmp(option, "-t") == 0 || strcmp(option, "--timeout") == 0)) {
+			if ((n = to_number(*++word, INT_MAX)) < 1)
 				return "--timeout must be a whole number of seconds, 1 or more";
 			options.timeout = (int)n;
 		} else {

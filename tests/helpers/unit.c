@@ -317,7 +317,8 @@ static void test_arguments(void)
 	is_parsed("1771328648 32530 4 ", 1771328648 * s + 32530, 4, 0);
 	is_parsed("1 999999 2147483647 ", 1 * s + 999999, INT_MAX, 0);
 	is_parsed("1 2 3 --timeout 30 ", 1 * s + 2, 3, 30);
-	is_parsed("--timeout=30 1 2 3 ", 1 * s + 2, 3, 30);
+	is_parsed("--timeout 30 1 2 3 ", 1 * s + 2, 3, 30);
+	is_parsed("1 2 3 --timeout ", 0, -1, 0);
 	is_parsed("-t 2147483647 1 2 3 ", 1 * s + 2, 3, INT_MAX);
 	is_parsed(" 0 1 ", 0, -1, 0);
 	is_parsed("1 0 2147483648 ", 0, -1, 0);
@@ -327,7 +328,7 @@ static void test_arguments(void)
 	is_parsed("1 0 1 -t 2147483648 ", 0, -1, 0);
 	is_parsed("1 0 1 -t30 ", 0, -1, 0);
 	ok(responder(INT_MAX - 1, INT_MAX, INT_MAX) == INT_MAX - 1, "the largest N");
-	is_parsed("1 -v 2 --csv --ranks 3 --ranks=b ", 1 * s + 2, 3, 0);
+	is_parsed("1 -v 2 --csv --ranks 3 --ranks b ", 1 * s + 2, 3, 0);
 	ok(options.verbose && strcmp(options.csv, "--ranks") == 0 &&
 		   strcmp(options.ranks, "b") == 0,
 	   "options among the numbers");
