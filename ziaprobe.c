@@ -298,10 +298,10 @@ int measure(void)
 	note_state(FOR_OTHERS, 0, now());
 	run = (struct run){.start = options.start, .size = world.size, .n = options.n};
 	mine = (struct record){
-		.stamp = {[START] = options.start,
-			  [MAIN_ENTERED] = begun.entered,
-			  [INIT_RETURNED] = returned,
-			  [REPLY_RECEIVED] = replied},
+		.at = {[START] = options.start,
+		       [MAIN_ENTERED] = begun.entered,
+		       [INIT_RETURNED] = returned,
+		       [REPLY_RECEIVED] = replied},
 		.repeat = UNKNOWN,
 	};
 	if (world.rank == 0)
@@ -322,7 +322,7 @@ int measure(void)
 	free(run.replied);
 	free(run.records);
 	free(run.offsets);
-	free(run.marks);
+	free(run.values);
 	return status;
 }
 

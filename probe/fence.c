@@ -35,9 +35,11 @@ enum fence_state {
 };
 
 /* The first fences. Callbacks write here from the library's thread. */
-static struct {
+static struct fence {
 	atomic_int state;
 	_Atomic int64_t entered, ended; /* stamps; ENDED is 0 until the fence has ended */
+	void (*done)(int status, void *data); /* the callback of the caller, if non-blocking */
+	void *data; /* for that callback */
 } fences[FENCES];
 
 const char *fence_interface;
@@ -69,7 +71,7 @@ int in_fence(int64_t *since, enum mark *from)
  * ended by then; its stamps and those of later fences are UNKNOWN. */
 void read_fences(struct record *record)
 {
-	int64_t *stamp = record->stamp;
+	int64_t *stamp = record->at;
 
 	for (int m = FENCE_ENTERED; m < FENCES_END; m++)
 		stamp[m] = UNKNOWN;
@@ -91,12 +93,6 @@ void read_fences(struct record *record)
 #include <unistd.h>
 
 static atomic_int entered_count; /* number of fences entered */
-
-/* The callback that the caller of a non-blocking fence passed. */
-static struct callback {
-	void (*done)(int status, void *data);
-	void *data;
-} callbacks[FENCES];
 
 /* How many fence functions this thread is in: a library's PMIx_Fence may call PMIx_Fence_nb. Only
  * the outermost call counts as a fence. */
@@ -145,10 +141,10 @@ static void cancel_fence(int i)
 /* Ends a non-blocking fence. It is called instead of the caller's callback, which it then calls. */
 static void complete_fence(int status, void *data)
 {
-	struct callback *callback = data;
+	struct fence *fence = data;
 
-	end_fence((int)(callback - callbacks));
-	callback->done(status, callback->data);
+	end_fence((int)(fence - fences));
+	fence->done(status, fence->data);
 }
 
 /* Returns whether PROCS, an array of COUNT pmix_proc_t, means all ranks. It does if it is empty or
@@ -248,9 +244,10 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 
 	find_function((void **)&function, "PMIx_Fence_nb", __builtin_return_address(0));
 	if (fence >= 0) {
-		callbacks[fence] = (struct callback){done, data};
+		fences[fence].done = done;
+		fences[fence].data = data;
 		done = complete_fence;
-		data = &callbacks[fence];
+		data = &fences[fence];
 	}
 	depth++;
 	if (function)

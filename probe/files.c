@@ -157,8 +157,7 @@ int write_ranks(const struct run *run, const char *name)
 		write_text(file, run->records[rank].host);
 		for (enum column column = 0; column < COLUMNS; column++)
 			if (headings[column].where & RANK)
-				write_text(file,
-					   format_value(column, column_value(run, rank, column)));
+				write_text(file, format_value(column, run->values[rank][column]));
 		write_ms(file, correction(run, rank));
 		fputc('\n', file);
 	}

@@ -110,7 +110,7 @@ static int check_jumps(const struct run *run)
 static int check_starts(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++)
-		if (run->records[rank].stamp[START] != run->start) {
+		if (run->records[rank].at[START] != run->start) {
 			print_error("ranks 0 and %d got different start times (SEC and USEC); "
 				    "call date once, before the launcher, not once per rank\n",
 				    rank);

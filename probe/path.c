@@ -12,17 +12,19 @@ enum { OUTLIER_PART = 10, OUTLIER_TICKS = 2 * TICK };
 /* Finds the critical path, backwards from the slowest rank's reply to the start. */
 void find_path(const struct run *run, struct path *path)
 {
-	struct point end = {run->slowest, REPLY_RECEIVED, 0}, begin;
+	struct point end = {run->slowest, REPLY_RECEIVED, 0};
+	struct step step;
 
-	end.at = run->marks[end.rank][end.mark];
+	end.at = run->records[end.rank].at[end.mark];
 	path->first = STEPS;
 	if (end.at != run->time) /* its clock is not the reference, or the mark was raised */
-		path->step[--path->first] = (struct step){CLOCK, end, run->time - end.at};
-	for (; end.mark != START; end = begin) {
-		begin = find_beginning(run, end.rank, end.mark);
-		begin.at = MIN(begin.at, end.at); /* clocks may be off by their bounds */
 		path->step[--path->first] =
-			(struct step){step_column(end.mark), end, end.at - begin.at};
+			(struct step){.column = CLOCK, .end = end, .us = run->time - end.at};
+	for (; end.mark != START; end = step.begin) {
+		step = find_step(run, end.rank, end.mark);
+		step.begin.at = MIN(step.begin.at, end.at); /* clocks may be off by their bounds */
+		step.us = end.at - step.begin.at;
+		path->step[--path->first] = step;
 	}
 }
 
@@ -30,11 +32,12 @@ void find_path(const struct run *run, struct path *path)
  * BLOCKED is furthest above its own median over all ranks. Returns COLUMNS if that is unknown. */
 static enum column find_kind(const struct run *run, int rank, enum mark mark)
 {
-	int64_t length = step_length(run, rank, mark), most = UNKNOWN;
+	struct step step = find_step(run, rank, mark);
 	enum column kind = COLUMNS;
+	int64_t most = UNKNOWN;
 
 	for (enum column column = CPU; column <= BLOCKED; column++) {
-		int64_t value = step_value(run, rank, mark, length, column);
+		int64_t value = step_value(run, &step, column);
 
 		if (value == UNKNOWN)
 			return COLUMNS;
@@ -54,7 +57,7 @@ static int count_others(const struct run *run, int rank, enum mark mark, int64_t
 	int first = rank / run->n * run->n, count = 0;
 
 	for (int other = first; other < first + run->n; other++)
-		if (other != rank && step_length(run, other, mark) >= least)
+		if (other != rank && find_step(run, other, mark).us >= least)
 			count++;
 	return count;
 }
@@ -93,16 +96,7 @@ int64_t sum_path(const struct run *run, const struct path *path, enum column col
 {
 	int64_t sum = column == CLOCK || (column == FENCE && run->fences > 0) ? 0 : UNKNOWN;
 
-	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
-	     step++) {
-		int64_t value = UNKNOWN;
-
-		if (column == step->column)
-			value = step->us;
-		else if (column >= CPU)
-			value = step_value(run, step->end.rank, step->end.mark, step->us, column);
-		if (value != UNKNOWN)
-			sum = (sum == UNKNOWN ? 0 : sum) + value;
-	}
+	for (const struct step *step = path->step + path->first; step < path->step + STEPS; step++)
+		add(&sum, step_value(run, step, column));
 	return sum;
 }

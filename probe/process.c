@@ -130,7 +130,7 @@ void read_creation(struct record *record, int64_t boot)
 
 	/* Main is always entered after the start. A process that ziatest's launcher created, and
 	 * its slurmstepd, were also created after the start. */
-	record->existed = record->stamp[MAIN_ENTERED];
+	record->existed = record->at[MAIN_ENTERED];
 	if (ziatest >= 0 && getpid() != local) {
 		if (process.created != UNKNOWN)
 			record->existed = MIN(record->existed, process.created + 2 * TICK);
@@ -140,7 +140,7 @@ void read_creation(struct record *record, int64_t boot)
 	/* Look for a daemon among the parent and the next eight ancestors. What is older than the
 	 * launch, such as a batch script, was not created for it. */
 	for (int i = 0; i <= 8; i++) {
-		if (below.created < record->stamp[START] - 2 * TICK)
+		if (below.created < record->at[START] - 2 * TICK)
 			break;
 		if (below.parent == local || is_one_of(DAEMONS, &above)) {
 			process = below;
@@ -150,13 +150,13 @@ void read_creation(struct record *record, int64_t boot)
 		below = above;
 		above = read_parent(below, boot);
 	}
-	record->stamp[CREATED] = process.created;
-	record->stamp[PARENT_CREATED] = parent.created;
+	record->at[CREATED] = process.created;
+	record->at[PARENT_CREATED] = parent.created;
 	strcpy(record->parent, parent.name);
 	record->by_mpirun = is_one_of(MPIRUN, &parent);
 	/* ziatest becomes the launcher, which may be the parent. It existed before the start. */
 	if (process.parent == local)
-		record->stamp[PARENT_CREATED] = UNKNOWN;
+		record->at[PARENT_CREATED] = UNKNOWN;
 }
 
 /* Returns the name of the executable, without the directory, in a static buffer. It is empty if

@@ -63,7 +63,7 @@ static void print_path(const struct run *run, const struct path *path)
 		fprintf(stderr, "%-13s%10s", headings[step->column].name,
 			format_value(step->column, step->us));
 		for (enum column column = CPU; column <= FAULTS; column++) {
-			int64_t value = step_value(run, end.rank, end.mark, step->us, column);
+			int64_t value = step_value(run, step, column);
 
 			fprintf(stderr, "  %*s", widths[column], format_value(column, value));
 		}

@@ -108,10 +108,42 @@ struct work {
 /* Work is read with every stamp from MAIN_ENTERED to INIT_RETURNED. */
 enum { READINGS = INIT_RETURNED - MAIN_ENTERED + 1 };
 
-/* What the second gather brings to rank 0 about each rank. It never changes afterwards. */
+/* The columns of the reports, in the order in which they are printed: constant, name, and where
+ * they are printed: for each RANK (the table of -v, and --ranks), for the PATH (summed over it, in
+ * --csv), or for BOTH. DAEMON to EXEC, which are measured in ticks, come first, and CPU to FAULTS,
+ * of which only the last is not a time, come last. */
+/* clang-format off */
+#define COLUMN_LIST(column) \
+	column(DAEMON,     "daemon",    BOTH) /* until the parent is created */ \
+	column(SPAWN,      "spawn",     BOTH) /* until this process is created */ \
+	column(EXEC,       "exec",      BOTH) /* until main is entered */ \
+	column(INIT,       "init",      BOTH) /* up to a fence, or the end of MPI_Init */ \
+	column(FENCE,      "fence",     BOTH) /* until a fence is left */ \
+	column(WAIT,       "wait",      RANK) /* for other ranks, between its steps */ \
+	column(EXCHANGE,   "exchange",  BOTH) /* until the reply is received */ \
+	column(CLOCK,      "clock",     PATH) /* the slowest rank's clock offset */ \
+	column(WHOLE_INIT, "mpi_init",  RANK) /* from main until MPI_Init returns */ \
+	column(COMPLETED,  "completed", RANK) /* from the start to the reply */ \
+	column(REPEAT,     "repeat",    RANK) /* the repeated exchange */ \
+	column(CPU,        "cpu",       BOTH) /* on a CPU, in EXEC and INIT */ \
+	column(CPU_WAIT,   "cpu_wait",  BOTH) /* ready to run, but waiting for a CPU */ \
+	column(BLOCKED,    "blocked",   BOTH) /* neither of the two */ \
+	column(FAULTS,     "faults",    BOTH) /* pages that had to be read from a file */
+/* clang-format on */
+
+#define CONSTANT(constant, name, where) constant,
+enum column { COLUMN_LIST(CONSTANT) COLUMNS };
+
+struct heading {
+	const char *name;
+	enum where { RANK = 1, PATH, BOTH } where; /* a set of bits */
+};
+
+/* What the second gather brings to rank 0 about each rank. */
 struct record {
-	int64_t stamp[MARKS]; /* or UNKNOWN; START is the start that this rank was given; a fence in
-			       * which it did not wait has no FENCE_LEFT */
+	int64_t at[MARKS]; /* its stamps; from draw_timelines() on, its marks; UNKNOWN if it does
+			    * not have the mark. START is the start that this rank was given. A
+			    * fence in which it did not wait has no FENCE_LEFT. */
 	int64_t repeat; /* the round trip of the repeated exchange, or UNKNOWN */
 	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
 	int64_t jump; /* of the clock while the job ran; 0 if it may be an error of reading */
@@ -140,7 +172,7 @@ struct run {
 	int reference; /* the block whose clock that is */
 	int worst; /* the block whose clock is most clearly off; REFERENCE if it is the only one */
 	/* From draw_timelines() */
-	int64_t (*marks)[MARKS]; /* of each rank; UNKNOWN if it does not have the mark */
+	int64_t (*values)[COLUMNS]; /* of each rank; UNKNOWN if it has none in that column */
 	int fences; /* the number of fences that count */
 	int latest[MARKS]; /* for each mark that others wait for, the rank that reached it last, or
 			    * -1; for PARENT_CREATED, of the ranks that mpirun started */
@@ -223,36 +255,6 @@ void print_warnings(const struct run *run);
 
 /* ---- timeline.c ---- */
 
-/* The columns of the reports, in the order in which they are printed: constant, name, and where
- * they are printed: for each RANK (the table of -v, and --ranks), for the PATH (summed over it, in
- * --csv), or for BOTH. DAEMON to EXEC, which are measured in ticks, come first, and CPU to FAULTS,
- * of which only the last is not a time, come last. */
-/* clang-format off */
-#define COLUMN_LIST(column) \
-	column(DAEMON,     "daemon",    BOTH) /* until the parent is created */ \
-	column(SPAWN,      "spawn",     BOTH) /* until this process is created */ \
-	column(EXEC,       "exec",      BOTH) /* until main is entered */ \
-	column(INIT,       "init",      BOTH) /* up to a fence, or the end of MPI_Init */ \
-	column(FENCE,      "fence",     BOTH) /* until a fence is left */ \
-	column(WAIT,       "wait",      RANK) /* for other ranks, between its steps */ \
-	column(EXCHANGE,   "exchange",  BOTH) /* until the reply is received */ \
-	column(CLOCK,      "clock",     PATH) /* the slowest rank's clock offset */ \
-	column(WHOLE_INIT, "mpi_init",  RANK) /* from main until MPI_Init returns */ \
-	column(COMPLETED,  "completed", RANK) /* from the start to the reply */ \
-	column(REPEAT,     "repeat",    RANK) /* the repeated exchange */ \
-	column(CPU,        "cpu",       BOTH) /* on a CPU, in EXEC and INIT */ \
-	column(CPU_WAIT,   "cpu_wait",  BOTH) /* ready to run, but waiting for a CPU */ \
-	column(BLOCKED,    "blocked",   BOTH) /* neither of the two */ \
-	column(FAULTS,     "faults",    BOTH) /* pages that had to be read from a file */
-/* clang-format on */
-
-#define CONSTANT(constant, name, where) constant,
-enum column { COLUMN_LIST(CONSTANT) COLUMNS };
-
-struct heading {
-	const char *name;
-	enum where { RANK = 1, PATH, BOTH } where; /* a set of bits */
-};
 extern const struct heading headings[COLUMNS];
 
 /* A mark of a rank, as a point in time. */
@@ -260,6 +262,14 @@ struct point {
 	int rank; /* -1 if there is no such point */
 	enum mark mark;
 	int64_t at; /* us after the start */
+};
+
+/* A step of a rank. */
+struct step {
+	enum column column;
+	struct point begin, end; /* BEGIN may be on another rank, which this one waited for */
+	enum mark previous; /* the rank's own last mark before END */
+	int64_t us; /* its length; UNKNOWN if the rank has no such step */
 };
 
 /* A summary of the values of all ranks that have one. */
@@ -271,29 +281,20 @@ struct summary {
 
 void draw_timelines(struct run *run);
 struct point find_awaited(const struct run *run, int rank, enum mark mark);
-struct point find_beginning(const struct run *run, int rank, enum mark mark);
-enum column step_column(enum mark mark);
-int64_t step_length(const struct run *run, int rank, enum mark mark);
-int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t length,
-		   enum column column);
-int64_t column_value(const struct run *run, int rank, enum column column);
+struct step find_step(const struct run *run, int rank, enum mark mark);
+int64_t step_value(const struct run *run, const struct step *step, enum column column);
+void add(int64_t *sum, int64_t value);
 struct summary summarise(const struct run *run, enum mark mark, enum column column);
 const char *format_value(enum column column, int64_t value);
 
 /* ---- path.c ---- */
 
-/* A step of the critical path. */
-struct step {
-	enum column column;
-	struct point end; /* the mark that it ends at */
-	int64_t us; /* its length; only that of CLOCK may be negative */
-};
-
 /* The most steps of a path: one for each mark except START, a second one that ends at
  * REPLY_RECEIVED, and CLOCK */
 enum { STEPS = MARKS + 1 };
 
-/* The critical path: step[first] ... step[STEPS - 1], in chronological order. */
+/* The critical path: step[first] ... step[STEPS - 1], in chronological order. Only the length of
+ * CLOCK may be negative. */
 struct path {
 	int first;
 	struct step step[STEPS];

@@ -25,7 +25,7 @@ static int count_fences(const struct run *run)
 
 	for (int rank = 0; rank < run->size; rank++)
 		while (fences > 0 &&
-		       run->records[rank].stamp[fence_mark(FENCE_ENTERED, fences - 1)] == UNKNOWN)
+		       run->records[rank].at[fence_mark(FENCE_ENTERED, fences - 1)] == UNKNOWN)
 			fences--;
 	return fences;
 }
@@ -34,11 +34,10 @@ static int count_fences(const struct run *run)
  * not count. */
 static void draw_timeline(struct run *run, int rank)
 {
-	const struct record *record = run->records + rank;
-	int64_t *mark = run->marks[rank];
+	struct record *record = run->records + rank;
+	int64_t *mark = record->at;
 	int64_t start = run->start + correction(run, rank); /* by this rank's clock */
 
-	memcpy(mark, record->stamp, sizeof record->stamp);
 	/* UNKNOWN is less than any stamp, so it stays. A parent that is older than the launch was
 	 * not created for it; slurmstepd always was. */
 	if (mark[PARENT_CREATED] < start - 2 * TICK && strcmp(record->parent, "slurmstepd") != 0)
@@ -53,27 +52,6 @@ static void draw_timeline(struct run *run, int rank)
 			mark[m] = MAX(mark[m] - start, mark[before]);
 			before = m;
 		}
-}
-
-/* Draws the timelines of all ranks, and finds the latest marks. */
-void draw_timelines(struct run *run)
-{
-	run->marks = allocate(run->size, sizeof *run->marks);
-	run->fences = count_fences(run);
-	for (int m = 0; m < MARKS; m++)
-		run->latest[m] = -1;
-	for (int rank = 0; rank < run->size; rank++) {
-		draw_timeline(run, rank);
-		for (int m = PARENT_CREATED; m < FENCES_END; m++) {
-			int64_t mark = run->marks[rank][m];
-
-			if (mark == UNKNOWN ||
-			    (m == PARENT_CREATED && !run->records[rank].by_mpirun))
-				continue;
-			if (run->latest[m] < 0 || mark > run->marks[run->latest[m]][m])
-				run->latest[m] = rank;
-		}
-	}
 }
 
 /* Returns the mark that all ranks must have reached before RANK can reach MARK, or START if there
@@ -104,13 +82,13 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark)
 	}
 	if (awaited.rank < 0)
 		return awaited;
-	awaited.at = run->marks[awaited.rank][awaited.mark];
+	awaited.at = run->records[awaited.rank].at[awaited.mark];
 	tolerance = offset_of(run, rank).bound + offset_of(run, awaited.rank).bound;
 	if (mark == CREATED)
 		tolerance = 2 * TICK;
 	/* A mark that is certainly later was not waited for. For example, not every fence is a
 	 * barrier: with SLURM_PMIX_FENCE=tree, Slurm may let a node continue early. */
-	if (awaited.at > run->marks[rank][mark] + tolerance)
+	if (awaited.at > run->records[rank].at[mark] + tolerance)
 		awaited.rank = -1;
 	return awaited;
 }
@@ -120,24 +98,12 @@ static struct point find_previous(const struct run *run, int rank, enum mark mar
 {
 	do
 		mark--;
-	while (run->marks[rank][mark] == UNKNOWN);
-	return (struct point){rank, mark, run->marks[rank][mark]};
-}
-
-/* Returns the point at which RANK's step that ends at MARK begins. MARK must come after START. */
-struct point find_beginning(const struct run *run, int rank, enum mark mark)
-{
-	struct point awaited = find_awaited(run, rank, mark);
-	struct point own = find_previous(run, rank, mark);
-
-	if (awaited.rank < 0 || awaited.at <= own.at)
-		return own;
-	awaited.at = MIN(awaited.at, run->marks[rank][mark]);
-	return awaited;
+	while (run->records[rank].at[mark] == UNKNOWN);
+	return (struct point){rank, mark, run->records[rank].at[mark]};
 }
 
 /* Returns the column of the step that ends at MARK. */
-enum column step_column(enum mark mark)
+static enum column step_column(enum mark mark)
 {
 	switch (mark) {
 	case PARENT_CREATED:
@@ -153,94 +119,106 @@ enum column step_column(enum mark mark)
 	}
 }
 
-/* Returns the length of RANK's step that ends at MARK, or UNKNOWN if RANK has no such step. In a
- * fence that counts, a rank that did not wait has a step of length 0. */
-int64_t step_length(const struct run *run, int rank, enum mark mark)
+/* Returns RANK's step that ends at MARK, which must come after START. It begins at the later of two
+ * points: the rank's own last mark before it, and the one that the rank waited for. In a fence that
+ * counts, a rank that did not wait has a step of length 0. */
+struct step find_step(const struct run *run, int rank, enum mark mark)
 {
-	int64_t end = run->marks[rank][mark];
+	struct point own = find_previous(run, rank, mark), awaited;
+	struct point end = {rank, mark, run->records[rank].at[mark]};
+	struct step step = {step_column(mark), own, end, own.mark, UNKNOWN};
 
-	if (end != UNKNOWN)
-		return end - find_beginning(run, rank, mark).at;
-	return is_fence_left(mark) && run->latest[mark - 1] >= 0 ? 0 : UNKNOWN;
+	if (end.at == UNKNOWN) {
+		if (step.column == FENCE && run->latest[mark - 1] >= 0)
+			step.us = 0;
+		return step;
+	}
+	awaited = find_awaited(run, rank, mark);
+	if (awaited.rank >= 0 && awaited.at > own.at)
+		step.begin = awaited;
+	step.begin.at = MIN(step.begin.at, end.at);
+	step.us = end.at - step.begin.at;
+	return step;
 }
 
-/* Returns whether steps that end at MARK have a value in COLUMN. Without fences, what a process did
- * in MPI_Init is not known. */
-static int applies(const struct run *run, enum mark mark, enum column column)
-{
-	enum column step = step_column(mark);
-
-	if (column < CPU || column > FAULTS)
-		return column == step;
-	return step == EXEC || (step == INIT && run->fences > 0);
-}
-
-/* Returns the value in COLUMN of RANK's step that ends at MARK: LENGTH itself or, for CPU to
- * FAULTS, what the process did. LENGTH is in us, and may be less than that of the whole step,
- * because find_path() shortens steps that clock errors make overlap. CPU, CPU_WAIT and BLOCKED add
- * up to LENGTH. Returns UNKNOWN if there is no such value. */
-int64_t step_value(const struct run *run, int rank, enum mark mark, int64_t length,
-		   enum column column)
+/* Returns the value of STEP in COLUMN: its length or, for CPU to FAULTS, what the process did. The
+ * length may be less than that of the whole step, because find_path() shortens steps that clock
+ * errors make overlap. CPU, CPU_WAIT and BLOCKED add up to it. Returns UNKNOWN if there is no such
+ * value. Without fences, what a process did in MPI_Init is not known. */
+int64_t step_value(const struct run *run, const struct step *step, enum column column)
 {
 	int64_t cpu, cpu_wait;
 	struct work work;
 
-	if (!applies(run, mark, column) || length == UNKNOWN)
+	if (column == step->column)
+		return step->us;
+	if (column < CPU || step->us == UNKNOWN)
 		return UNKNOWN;
-	if (column < CPU)
-		return length;
-	work = recorded_work(run->records + rank, find_previous(run, rank, mark).mark, mark);
+	if (step->column != EXEC && !(step->column == INIT && run->fences > 0))
+		return UNKNOWN;
+	work = recorded_work(run->records + step->end.rank, step->previous, step->end.mark);
 	if (column == FAULTS)
 		return work.faults;
-	cpu = MIN(work.cpu, length);
+	cpu = MIN(work.cpu, step->us);
 	if (column == CPU)
 		return cpu;
 	if (work.cpu_wait == UNKNOWN)
 		return UNKNOWN;
-	cpu_wait = MIN(work.cpu_wait, length - cpu);
-	return column == CPU_WAIT ? cpu_wait : length - cpu - cpu_wait;
+	cpu_wait = MIN(work.cpu_wait, step->us - cpu);
+	return column == CPU_WAIT ? cpu_wait : step->us - cpu - cpu_wait;
 }
 
-/* Returns the sum of RANK's steps in COLUMN, or UNKNOWN if none has a value in it. */
-static int64_t sum_steps(const struct run *run, int rank, enum column column)
+/* Adds VALUE to *SUM, unless it is UNKNOWN. */
+void add(int64_t *sum, int64_t value)
 {
-	int64_t sum = UNKNOWN, value;
+	if (value != UNKNOWN)
+		*sum = (*sum == UNKNOWN ? 0 : *sum) + value;
+}
 
+/* Fills in the values of RANK in all columns. Its wait is what remains of its timeline between its
+ * steps. */
+static void find_values(struct run *run, int rank)
+{
+	const struct record *record = run->records + rank;
+	int64_t *values = run->values[rank];
+
+	for (enum column column = 0; column < COLUMNS; column++)
+		values[column] = UNKNOWN;
+	values[WAIT] = find_previous(run, rank, MARKS).at;
+	values[WHOLE_INIT] = record->at[INIT_RETURNED] - record->at[MAIN_ENTERED];
+	if (run->replied[rank] != UNKNOWN)
+		values[COMPLETED] = run->replied[rank] - run->start;
+	values[REPEAT] = record->repeat;
 	for (enum mark mark = PARENT_CREATED; mark < MARKS; mark++) {
-		if (!applies(run, mark, column))
-			continue; /* without finding out how long the step is */
-		value = step_value(run, rank, mark, step_length(run, rank, mark), column);
-		if (value != UNKNOWN)
-			sum = MAX(sum, 0) + value;
+		struct step step = find_step(run, rank, mark);
+
+		values[WAIT] -= MAX(step.us, 0);
+		for (enum column column = 0; column < COLUMNS; column++)
+			add(values + column, step_value(run, &step, column));
 	}
-	return sum;
 }
 
-/* Returns the time that RANK has waited between its steps: its last mark minus all its steps. */
-static int64_t sum_waits(const struct run *run, int rank)
+/* Draws the timelines of all ranks, finds the latest marks, and fills in the values. */
+void draw_timelines(struct run *run)
 {
-	int64_t wait = find_previous(run, rank, MARKS).at;
+	run->values = allocate(run->size, sizeof *run->values);
+	run->fences = count_fences(run);
+	for (int m = 0; m < MARKS; m++)
+		run->latest[m] = -1;
+	for (int rank = 0; rank < run->size; rank++) {
+		draw_timeline(run, rank);
+		for (int m = PARENT_CREATED; m < FENCES_END; m++) {
+			int64_t mark = run->records[rank].at[m];
 
-	for (enum mark mark = PARENT_CREATED; mark < MARKS; mark++)
-		wait -= MAX(step_length(run, rank, mark), 0);
-	return wait;
-}
-
-/* Returns the value of RANK in COLUMN, or UNKNOWN if it has none. */
-int64_t column_value(const struct run *run, int rank, enum column column)
-{
-	switch (column) {
-	case WAIT:
-		return sum_waits(run, rank);
-	case WHOLE_INIT:
-		return run->marks[rank][INIT_RETURNED] - run->marks[rank][MAIN_ENTERED];
-	case COMPLETED:
-		return run->replied[rank] == UNKNOWN ? UNKNOWN : run->replied[rank] - run->start;
-	case REPEAT:
-		return run->records[rank].repeat;
-	default:
-		return sum_steps(run, rank, column);
+			if (mark == UNKNOWN ||
+			    (m == PARENT_CREATED && !run->records[rank].by_mpirun))
+				continue;
+			if (run->latest[m] < 0 || mark > run->records[run->latest[m]].at[m])
+				run->latest[m] = rank;
+		}
 	}
+	for (int rank = 0; rank < run->size; rank++)
+		find_values(run, rank);
 }
 
 /* Returns the minimum, median and maximum of COLUMN over all ranks that have a value in it. The
@@ -252,12 +230,13 @@ struct summary summarise(const struct run *run, enum mark mark, enum column colu
 	int64_t *values = allocate(run->size, sizeof *values);
 
 	for (int rank = 0; rank < run->size; rank++) {
-		int64_t value;
+		int64_t value = run->values[rank][column];
 
-		if (mark == ALL_STEPS)
-			value = column_value(run, rank, column);
-		else
-			value = step_value(run, rank, mark, step_length(run, rank, mark), column);
+		if (mark != ALL_STEPS) {
+			struct step step = find_step(run, rank, mark);
+
+			value = step_value(run, &step, column);
+		}
 		if (value == UNKNOWN)
 			continue;
 		values[summary.count++] = value;

@@ -74,18 +74,18 @@ void note_work(enum mark mark) { noted[mark] = t; }
 /* Prints the fences, if MPI_Init returns at RETURNED. */
 void print_fences(int64_t returned)
 {
-	struct record record = {.stamp = {[INIT_RETURNED] = returned}};
+	struct record record = {.at = {[INIT_RETURNED] = returned}};
 	int before = 0;
 
 	read_fences(&record);
 	for (int k = 0; k < FENCES; k++) {
 		int m = FENCE_ENTERED + 2 * k;
 
-		if (record.stamp[m] == UNKNOWN)
+		if (record.at[m] == UNKNOWN)
 			break;
-		printf(" %d:%d", (int)noted[m] - before, (int)record.stamp[m]);
-		if (record.stamp[m + 1] != UNKNOWN)
-			printf("-%d", (int)record.stamp[++m]);
+		printf(" %d:%d", (int)noted[m] - before, (int)record.at[m]);
+		if (record.at[m + 1] != UNKNOWN)
+			printf("-%d", (int)record.at[++m]);
 		before = (int)noted[m];
 	}
 	printf(" %d\n", (int)returned - before);
@@ -199,7 +199,7 @@ extern ssize_t early_results[3];
 static int wire[2]; /* the ends of the client and of the server */
 #ifdef BARE
 const char *fence_interface = "";
-void read_fences(struct record *record) { record->stamp[FENCE_ENTERED] = UNKNOWN; }
+void read_fences(struct record *record) { record->at[FENCE_ENTERED] = UNKNOWN; }
 #endif
 static void print_result(const char *what, ssize_t result)
 {

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	run.records = allocate(size, sizeof *run.records);
 	for (int rank = 0; rank < size; rank++) {
 		struct record *record = run.records + rank;
-		int64_t at = run.start, *stamp = record->stamp;
+		int64_t at = run.start, *stamp = record->at;
 
 		for (int m = START; m < MARKS; m++) {
 			stamp[m] = UNKNOWN;

@@ -91,7 +91,8 @@ static void is_placement(const char *nodes, const char *hosts, int n, char rule,
 
 /* The run that is made up, its ranks, and the bounds of their clocks. */
 enum { RANKS = 8 };
-static struct run run;
+static struct run run, drawn; /* with stamps, and with marks */
+static struct path path;
 static const int64_t ms = 1000, s = 1000000, bound = 10;
 
 /* Makes up a run in which every step takes 10 ms: the parent is created 10 ms after the start, the
@@ -106,7 +107,6 @@ static void make_up(void)
 	static struct estimate offsets[RANKS];
 	static int64_t replied[RANKS];
 
-	free(run.marks);
 	run = (struct run){.start = s, .size = RANKS, .n = 2};
 	run.records = records;
 	run.offsets = offsets;
@@ -119,10 +119,10 @@ static void make_up(void)
 		for (int m = START, known = 0; m < MARKS; m++) {
 			int i = known - MAIN_ENTERED;
 
-			record->stamp[m] = UNKNOWN;
+			record->at[m] = UNKNOWN;
 			if (m >= FENCE_ENTERED + 4 && m < INIT_RETURNED)
 				continue;
-			record->stamp[m] = s + 10 * ms * known++;
+			record->at[m] = s + 10 * ms * known++;
 			if (m < MAIN_ENTERED || m > INIT_RETURNED)
 				continue;
 			record->cpu[m - MAIN_ENTERED] = 4000 * (uint32_t)(i + 1);
@@ -130,7 +130,7 @@ static void make_up(void)
 			record->faults[m - MAIN_ENTERED] = faults[i];
 		}
 		if (rank / 2 % 2)
-			record->stamp[REPLY_RECEIVED] = UNKNOWN;
+			record->at[REPLY_RECEIVED] = UNKNOWN;
 	}
 }
 
@@ -138,8 +138,8 @@ static void make_up(void)
 static void shift(int rank, int mark, int end, int64_t late)
 {
 	for (; mark < end; mark++)
-		if (run.records[rank].stamp[mark] != UNKNOWN)
-			run.records[rank].stamp[mark] += late;
+		if (run.records[rank].at[mark] != UNKNOWN)
+			run.records[rank].at[mark] += late;
 }
 
 /* Adds LATE to the stamps of all ranks from MARK on. */
@@ -167,39 +167,41 @@ static void delay(int rank, int mark, int64_t late)
 static void set_all(int mark, int64_t us)
 {
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].stamp[mark] = us == UNKNOWN ? UNKNOWN : s + us;
+		run.records[rank].at[mark] = us == UNKNOWN ? UNKNOWN : s + us;
 }
 
 /* Lets RANK pass fence K, which is non-blocking, without waiting in it. */
 static void pass_by(int rank, int k)
 {
-	run.records[rank].stamp[FENCE_LEFT + 2 * k] = UNKNOWN;
+	run.records[rank].at[FENCE_LEFT + 2 * k] = UNKNOWN;
 }
 
 /* Removes the fences of RANK from fence K on. */
 static void forget_fences(int rank, int k)
 {
 	for (int m = FENCE_ENTERED + 2 * k; m < INIT_RETURNED; m++)
-		run.records[rank].stamp[m] = UNKNOWN;
+		run.records[rank].at[m] = UNKNOWN;
 }
 
-static void finish(struct path *path)
+static void finish(void)
 {
-	free(run.marks);
+	static struct record records[RANKS];
+
 	for (int rank = 0; rank < run.size; rank++)
-		run.replied[rank] = run.records[rank].stamp[REPLY_RECEIVED];
+		run.replied[rank] = run.records[rank].at[REPLY_RECEIVED];
 	find_result(&run);
-	draw_timelines(&run);
-	find_path(&run, path);
+	free(drawn.values);
+	drawn = run;
+	drawn.records = memcpy(records, run.records, sizeof records);
+	draw_timelines(&drawn);
+	find_path(&drawn, &path);
 }
 
 /* Returns what the cell of RANK in COLUMN is. */
 static int64_t value(int rank, enum column column)
 {
-	struct path path;
-
-	finish(&path);
-	return column_value(&run, rank, column);
+	finish();
+	return drawn.values[rank][column];
 }
 
 /* Checks that the path of the run is TEXT, and makes up the next run. A step is its letter, the
@@ -212,10 +214,9 @@ static void is_path(const char *text, const char *name)
 				       [FENCE] = 'F',  [EXCHANGE] = 'X', [CLOCK] = 'C'};
 	char got[1000] = "";
 	struct outlier outlier;
-	struct path path;
 	int length = 0;
 
-	finish(&path);
+	finish();
 	for (int i = path.first; i < STEPS; i++) {
 		length += sprintf(got + length, "%c%d", letters[path.step[i].column],
 				  path.step[i].end.rank);
@@ -223,7 +224,7 @@ static void is_path(const char *text, const char *name)
 			length += sprintf(got + length, "=%g", (double)path.step[i].us / 1000);
 		got[length++] = ' ';
 	}
-	outlier = find_outlier(&run, &path);
+	outlier = find_outlier(&drawn, &path);
 	if (outlier.step)
 		sprintf(got + length - 1, "; %c%d %g %d", letters[outlier.step->column],
 			outlier.step->end.rank, (double)outlier.excess / 1000, outlier.others);
@@ -238,10 +239,9 @@ static void is_summary(enum mark mark, enum column column, int64_t min, int64_t 
 		       int slowest)
 {
 	struct summary got;
-	struct path path;
 
-	finish(&path);
-	got = summarise(&run, mark, column);
+	finish();
+	got = summarise(&drawn, mark, column);
 	if (!ok(got.min == min * ms && got.median == median * ms && got.max == max * ms &&
 			got.slowest == slowest,
 		"min, median, max and the slowest rank"))
@@ -349,7 +349,7 @@ static void test_launchers(void)
 static int64_t existence(int pid, bool local)
 {
 	int64_t main_entered = read_process("/proc/self/stat", s).created + 50 * TICK;
-	struct record record = {.on_launch_node = local, .stamp[MAIN_ENTERED] = main_entered};
+	struct record record = {.on_launch_node = local, .at[MAIN_ENTERED] = main_entered};
 	char text[16];
 
 	snprintf(text, sizeof text, "%d", pid);
@@ -503,7 +503,7 @@ static void test_judge(void)
 		run.records[rank].node = (uint64_t)rank / 2;
 	run.time = 90 * ms;
 	for (int rank = 0; rank < RANKS; rank++)
-		run.replied[rank] = run.records[rank].stamp[REPLY_RECEIVED];
+		run.replied[rank] = run.records[rank].at[REPLY_RECEIVED];
 	run.launch_clock_known = 1;
 	record = run.records + 3;
 	ok(first_error() == 0, "a valid measurement");
@@ -516,9 +516,9 @@ static void test_judge(void)
 	ok(first_error() == 2, "a jump of more than 1 % of the time");
 	record->jump = 2000;
 	ok(first_error() == 0, "a jump of 1 % of the time");
-	record->stamp[START]++;
+	record->at[START]++;
 	ok(first_error() == 3, "a rank that was given another start");
-	record->stamp[START]--;
+	record->at[START]--;
 	record->existed = s - bound;
 	ok(first_error() == 0, "in existence before the start, within the bound of its clock");
 	record->existed--;
@@ -547,12 +547,10 @@ static void test_judge(void)
 /* One rank, mostly 5, a responder, is late at one place. */
 static void test_late_rank(void)
 {
-	struct path path;
-
 	is_summary(ALL_STEPS, INIT, 30, 30, 30, 0);
 	is_summary(ALL_STEPS, WAIT, 0, 0, 0, 0);
-	finish(&path);
-	ok(find_awaited(&run, 5, FENCE_LEFT).rank == 0, "of equals, the lowest rank was last in");
+	finish();
+	ok(find_awaited(&drawn, 5, FENCE_LEFT).rank == 0, "of equals, the lowest rank was last in");
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "nobody is late");
 	delay(5, CREATED, s);
 	is_summary(ALL_STEPS, SPAWN, 10, 10, 1010, 5);
@@ -583,42 +581,42 @@ static void test_creations(void)
 
 	/* mpirun launches when all its daemons have reported. */
 	run.records[0].by_mpirun = 1;
-	run.records[2].stamp[PARENT_CREATED] += 8 * ms;
+	run.records[2].at[PARENT_CREATED] += 8 * ms;
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -",
 		"the daemons of other launchers are not waited for");
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].by_mpirun = 1;
-	run.records[2].stamp[PARENT_CREATED] += 8 * ms;
+	run.records[2].at[PARENT_CREATED] += 8 * ms;
 	ok(value(0, WAIT) == 8 * ms, "the other ranks wait for that daemon");
 	is_path("D2=18 S0=2 E0 I0 F0 I0 F0 I0 X0; -",
 		"spawn begins with the last of mpirun's daemons");
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].by_mpirun = 1;
 	delay(2, CREATED, 25 * ms);
-	run.records[2].stamp[PARENT_CREATED] += 30 * ms;
+	run.records[2].at[PARENT_CREATED] += 30 * ms;
 	ok(value(0, WAIT) == (10 + 25) * ms,
 	   "a daemon that came two ticks after a process was waited for");
-	run.records[2].stamp[PARENT_CREATED] += 1 * ms;
+	run.records[2].at[PARENT_CREATED] += 1 * ms;
 	is_path("D2=41 S2=4 E2 I2 F0 I0 F0 I0 X0; D2 31 0",
 		"one that came later was not waited for");
 }
 
 static void test_exchanges(void)
 {
-	run.records[7].stamp[INIT_RETURNED] += 5 * ms;
+	run.records[7].at[INIT_RETURNED] += 5 * ms;
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "a partner that nobody on the path waits for");
-	run.records[7].stamp[INIT_RETURNED] += 5 * ms;
-	run.records[5].stamp[REPLY_RECEIVED] += 20 * ms;
+	run.records[7].at[INIT_RETURNED] += 5 * ms;
+	run.records[5].at[REPLY_RECEIVED] += 20 * ms;
 	is_path("D7 S7 E7 I7 F7 I7 F7 I7=15 X5=25; X5 15 0", "a partner that is ready later");
 	run.size = 6;
-	run.records[1].stamp[REPLY_RECEIVED] += 15 * ms;
-	run.records[5].stamp[REPLY_RECEIVED] += 20 * ms;
+	run.records[1].at[REPLY_RECEIVED] += 15 * ms;
+	run.records[5].at[REPLY_RECEIVED] += 20 * ms;
 	is_path("D1 S1 E1 I1 F1 I1 F1 I1 X1=25 X5=5; X1 20 0",
 		"block 0 answers the last of three after its own exchange");
 	run.size = 2;
 	run.n = 1;
-	run.records[1].stamp[REPLY_RECEIVED] = UNKNOWN;
-	run.records[0].stamp[REPLY_RECEIVED] += s;
+	run.records[1].at[REPLY_RECEIVED] = UNKNOWN;
+	run.records[0].at[REPLY_RECEIVED] += s;
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0=1010; -",
 		"a single originator's exchange is not an outlier");
 }
@@ -626,23 +624,21 @@ static void test_exchanges(void)
 /* Fences that are not barriers, differ in number, overlap or are not waited in; and no fences */
 static void test_fences(void)
 {
-	struct path path;
-
 	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound);
-	run.records[3].stamp[FENCE_LEFT + 2] = run.records[3].stamp[FENCE_ENTERED + 2];
+	run.records[3].at[FENCE_LEFT + 2] = run.records[3].at[FENCE_ENTERED + 2];
 	ok(value(0, FENCE) == 10 * ms, "no step is negative");
 	is_path("D3 S3 E3 I3 F3 I3=20 F0=0 I0 X0; I3 10 0",
 		"a fence left before the last rank entered it, within the bounds of both clocks");
 	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound + 1);
-	run.records[3].stamp[FENCE_LEFT + 2] = run.records[3].stamp[FENCE_ENTERED + 2];
-	finish(&path);
-	ok(find_awaited(&run, 0, FENCE_LEFT + 2).rank < 0 &&
-		   find_awaited(&run, 0, FENCE_LEFT).rank >= 0,
+	run.records[3].at[FENCE_LEFT + 2] = run.records[3].at[FENCE_ENTERED + 2];
+	finish();
+	ok(find_awaited(&drawn, 0, FENCE_LEFT + 2).rank < 0 &&
+		   find_awaited(&drawn, 0, FENCE_LEFT).rank >= 0,
 	   "one of the fences did not hold");
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "beyond those bounds, the fence did not hold");
-	run.records[3].stamp[FENCE_LEFT] = s + 70 * ms + bound;
-	run.records[3].stamp[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound;
-	run.records[3].stamp[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound;
+	run.records[3].at[FENCE_LEFT] = s + 70 * ms + bound;
+	run.records[3].at[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound;
+	run.records[3].at[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound;
 	is_path("D3 S3 E3 I3 F3=30 I3=0 F0=0 I0 X0; F3 20 0",
 		"the same, after the other rank has left the fence before it even later");
 	forget_fences(6, 1);
@@ -652,7 +648,7 @@ static void test_fences(void)
 	set_all(FENCE_ENTERED + 2, 45 * ms);
 	is_path("D0 S0 E0 I0 F0 I0=0 F0=20 I0 X0; -", "fences that overlap");
 	forget_fences(6, 0);
-	run.records[5].stamp[MAIN_ENTERED] += 10 * ms;
+	run.records[5].at[MAIN_ENTERED] += 10 * ms;
 	ok(value(3, CPU) == 4000 && value(6, FAULTS) == 1,
 	   "without fences, a rank's work is that of exec alone");
 	is_path("D5 S5 E5=20 I0=40 X0; -",
@@ -674,33 +670,31 @@ static void test_fences(void)
 		pass_by(rank, 0);
 	delay_all(FENCE_LEFT, 900 * ms);
 	delay_all(FENCE_LEFT + 2, 600 * ms);
-	run.records[2].stamp[FENCE_ENTERED] += 600 * ms;
-	run.records[2].stamp[FENCE_ENTERED + 2] += 600 * ms;
+	run.records[2].at[FENCE_ENTERED] += 600 * ms;
+	run.records[2].at[FENCE_ENTERED + 2] += 600 * ms;
 	is_summary(FENCE_LEFT, FENCE, 0, 0, 0, 0);
 	is_summary(FENCE_LEFT + 2, FENCE, 10, 10, 10, 0);
 	is_path("D2 S2 E2 I2=610 I2=920 F0 I0 X0; I2 600 0",
 		"a rank that enters late a fence in which nobody waits");
 	run.size = 2;
 	run.n = 1;
-	run.records[1].stamp[REPLY_RECEIVED] = UNKNOWN;
+	run.records[1].at[REPLY_RECEIVED] = UNKNOWN;
 	pass_by(1, 0);
 	delay_all(FENCE_LEFT, s);
-	run.records[1].stamp[FENCE_ENTERED + 2] -= s - 5 * ms;
+	run.records[1].at[FENCE_ENTERED + 2] -= s - 5 * ms;
 	is_path("D0 S0 E0 I0 F0=1010 I0 F0 I0 X0; F0 1010 0",
 		"a rank that did not wait counts as 0 in the median of the fence");
 }
 
 static void test_shifted_clocks(void)
 {
-	struct path path;
-
 	run.offsets[0].value = bound;
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "a clock offset within its bound counts as 0");
 	run.offsets[2].value = 300 * ms;
 	shift(4, PARENT_CREATED, MARKS, 300 * ms);
 	shift(5, PARENT_CREATED, MARKS, 300 * ms);
-	finish(&path);
-	ok(run.marks[4][REPLY_RECEIVED] == column_value(&run, 4, COMPLETED) - 300 * ms,
+	finish();
+	ok(drawn.records[4].at[REPLY_RECEIVED] == drawn.values[4][COMPLETED] - 300 * ms,
 	   "a rank's marks are by the reference clock");
 	is_path("D4 S4 E4 I4 F4 I4 F4 I4 X4 C4=300; -", "the slowest rank's clock is ahead");
 	run.offsets[2].value = -5 * ms;
@@ -709,8 +703,8 @@ static void test_shifted_clocks(void)
 	shift(4, REPLY_RECEIVED, MARKS, 20 * ms);
 	is_path("D4 S4 E4 I4 F4 I4 F4 I4 X4=30 C4=-5; X4 20 0", "its clock is behind");
 	run.offsets[2].value = s;
-	finish(&path);
-	ok(run.marks[4][REPLY_RECEIVED] == 0 && run.marks[4][MAIN_ENTERED] == 0,
+	finish();
+	ok(drawn.records[4].at[REPLY_RECEIVED] == 0 && drawn.records[4].at[MAIN_ENTERED] == 0,
 	   "no mark lies before the start");
 }
 
@@ -731,20 +725,23 @@ static void test_step_works(void)
 		{INIT_RETURNED, 3000, {3000, 0, 0, 4}},
 		{REPLY_RECEIVED, 10000, {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN}},
 	};
-	struct path path;
 
 	make_up();
-	finish(&path);
-	ok(column_value(&run, 0, CPU) == 4 * 4000 && column_value(&run, 0, BLOCKED) == 4 * 3000 &&
-		   column_value(&run, 0, FAULTS) == 1 + 2 + 3 + 4,
+	finish();
+	ok(drawn.values[0][CPU] == 4 * 4000 && drawn.values[0][BLOCKED] == 4 * 3000 &&
+		   drawn.values[0][FAULTS] == 1 + 2 + 3 + 4,
 	   "a rank's work is the sum of its four own steps");
 	run.records[0].cpu_wait[FENCE_ENTERED + 2 - MAIN_ENTERED] = UINT32_MAX;
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+	finish();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct step step = find_step(&drawn, 0, cases[i].mark);
+
+		step.us = cases[i].length;
 		for (int k = 0; k < 4; k++)
-			if (!ok(step_value(&run, 0, cases[i].mark, cases[i].length, CPU + k) ==
-					cases[i].expected[k],
+			if (!ok(step_value(&drawn, &step, CPU + k) == cases[i].expected[k],
 				"what a rank did in a step"))
 				printf("# case %zu, %s\n", i, headings[CPU + k].name);
+	}
 }
 
 /* Makes up a run in which rank 4 is late at MARK by 300 ms. Of these, it spends CPU and CPU_WAIT ms
@@ -753,7 +750,6 @@ static void test_step_works(void)
 static void is_kind(int mark, int all, int cpu, int cpu_wait, enum column kind)
 {
 	struct outlier outlier;
-	struct path path;
 
 	make_up();
 	delay_all(mark, all * ms);
@@ -764,8 +760,8 @@ static void is_kind(int mark, int all, int cpu, int cpu_wait, enum column kind)
 	}
 	if (cpu_wait < 0)
 		run.records[4].cpu_wait[mark - MAIN_ENTERED] = UINT32_MAX;
-	finish(&path);
-	outlier = find_outlier(&run, &path);
+	finish();
+	outlier = find_outlier(&drawn, &path);
 	if (!ok(outlier.step && outlier.step->end.mark == (enum mark)mark &&
 			outlier.step->end.rank == 4 && outlier.kind == kind,
 		"the outlier's kind is the one that is furthest above its own median"))
@@ -791,11 +787,11 @@ static void test_outliers(void)
 	for (int late = 9; late <= 20; late += 11) {
 		run.n = 4;
 		for (int rank = 0; rank < RANKS; rank++)
-			run.records[rank].stamp[REPLY_RECEIVED] = rank < 4 ? s + 90 * ms : UNKNOWN;
+			run.records[rank].at[REPLY_RECEIVED] = rank < 4 ? s + 90 * ms : UNKNOWN;
 		delay_all(FENCE_LEFT + 2, late * ms);
-		run.records[5].stamp[FENCE_ENTERED + 2] += late * ms / 2 - 1;
-		run.records[6].stamp[FENCE_ENTERED + 2] += late * ms;
-		run.records[7].stamp[FENCE_ENTERED + 2] += late * ms / 2;
+		run.records[5].at[FENCE_ENTERED + 2] += late * ms / 2 - 1;
+		run.records[6].at[FENCE_ENTERED + 2] += late * ms;
+		run.records[7].at[FENCE_ENTERED + 2] += late * ms / 2;
 		if (late == 9)
 			is_path("D6 S6 E6 I6 F6 I6=19 F0 I0 X0; -",
 				"an excess of less than a tenth of the time is not an outlier");
