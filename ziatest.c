@@ -337,10 +337,10 @@ int main(int argc, char **argv)
 		     "the launcher contains a pipe: '%s'; quote the |, or pipe ziatest instead: "
 		     "./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \"...\"",
 		     launcher);
-	if (program && (!*program || *program == '-'))
+	if (program && (strchr("-", *program) || strchr(program, '='))) /* or if it is empty */
 		fail(2,
-		     "'%s' is not a program; put options of ziatest before N, and quote the "
-		     "launcher with its options: '%s ...'",
+		     "'%s' is not a program: it is empty, begins with - or contains =; put options "
+		     "before N, and quote the launcher with its options: '%s ...'",
 		     program, launcher);
 	if (program && !strpbrk(launcher, special) && !ends_in_option(launcher))
 		fail(2, "'%s' has no place for N; end it with the option that takes N, or use {}",

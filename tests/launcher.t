@@ -365,9 +365,11 @@ wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '
 missing='N, the number of processes per node, is missing'
 wrong 'no arguments' "$missing"
 wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'" --csv 4 'mpirun -n'
-wrong 'an unquoted launcher' "'--ntasks' is not a program; put options of ziatest before N, and \
-quote the launcher with its options: 'srun \.\.\.'" 4 srun --ntasks 4
-wrong 'an empty program' "'' is not a program; .*" 4 'fake -n' ''
+wrong 'an unquoted launcher' "'--ntasks' is not a program: it is empty, begins with - or contains \
+=; put options before N, and quote the launcher with its options: 'srun \.\.\.'" 4 srun --ntasks 4
+for program in '' n=4/solver; do	# env would take the latter as a variable
+	wrong "the program '$program'" "'$program' is not a program: .*" 4 'fake -n' "$program"
+done
 for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
 	wrong "launcher '$launcher', with a program" "'$launcher' has no place for N; end it with \
 the option that takes N, or use \{\}" 4 "$launcher" ./solver
