@@ -1,8 +1,9 @@
 /*
  * timeout.c - what a rank does when the timeout expires
  *
- * The SIGALRM handler prints what this rank is doing, then exits. On each node, only one rank per
- * state prints, so that a large job does not print millions of lines.
+ * A signal handler prints what this rank is doing, then exits. On each node, only one rank per state
+ * prints, so that a large job does not print millions of lines. The signal is not SIGALRM, because
+ * that may be in use by the user's program.
  *
  * On the clock: arm_timeout(), if there is a timeout, and note_state().
  */
@@ -13,7 +14,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
-#include <sys/time.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -21,13 +22,14 @@
 static int64_t job_start; /* a stamp */
 static int limit; /* seconds after job_start */
 static atomic_int timed_out; /* the handler may run in another thread */
-static sigset_t alarm_only; /* SIGALRM */
+static int timer; /* the kernel's id of the timer */
 
-/* What arm_timeout() has replaced, for disarm_timeout(), and when, by the monotonic clock, in us */
+#define SIGNAL (SIGRTMAX - 1) /* what the timer sends; valgrind needs SIGRTMAX */
+static sigset_t signals; /* only that one */
+
+/* What arm_timeout() has replaced, for disarm_timeout() */
 static struct sigaction old_action;
-static struct itimerval old_timer;
 static sigset_t old_mask;
-static int64_t armed;
 
 /* What this rank is doing, which rank it is waiting for, and since when (a stamp). */
 static volatile struct {
@@ -85,7 +87,7 @@ static void describe_work(char *text, size_t size, enum mark from, int64_t ms)
 
 /* Prints what this rank is doing, waits, and exits with status 124. Waiting gives the other ranks a
  * second to print too, before the launcher sees a process fail and ends the job. If stderr is a
- * pipe that nobody reads, a second alarm ends the rank. Although POSIX does not guarantee it,
+ * pipe that nobody reads, the next signal ends the rank. Although POSIX does not guarantee it,
  * snprintf of numbers and strings takes no locks and allocates no memory. */
 static void time_out(int number)
 {
@@ -109,7 +111,6 @@ static void time_out(int number)
 	if (timed_out)
 		_exit(124);
 	timed_out = 1;
-	alarm(2);
 	note_work(TIMED_OUT);
 	if (state == IN_MPI_INIT && in_fence(&since, &from))
 		state = IN_FENCE;
@@ -132,59 +133,46 @@ static void time_out(int number)
 	_exit(124);
 }
 
-/* Sets TIMER to expire in US, and calls it off if that is 0. */
-static void set_timer(struct itimerval timer, int64_t us)
-{
-	timer.it_value = (struct timeval){us / 1000000, us % 1000000};
-	setitimer(ITIMER_REAL, &timer, NULL);
-}
-
 /* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that moment has
- * passed. */
+ * passed, and again every two seconds. Before glibc 2.34, the functions for timers were in librt, not
+ * in libc, so this makes the system calls itself. */
 void arm_timeout(int64_t start, int seconds)
 {
-	/* SA_NODEFER: a second alarm may interrupt time_out(). */
+	/* SA_NODEFER: the next signal may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
-	int64_t left = start - now() + (int64_t)seconds * 1000000; /* us */
-	struct itimerval none = {.it_value = {0, 0}};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGNAL};
+	int64_t left = MAX(start - now() + (int64_t)seconds * 1000000, 1); /* us */
+	struct itimerspec times = {{2, 0}, {left / 1000000, left % 1000000 * 1000}};
 
 	job_start = start;
 	limit = seconds;
-	sigemptyset(&alarm_only);
-	sigaddset(&alarm_only, SIGALRM);
-	sigprocmask(SIG_BLOCK, &alarm_only, &old_mask);
-	armed = read_clock(CLOCK_MONOTONIC);
-	setitimer(ITIMER_REAL, &none, &old_timer);
-	if (sigtimedwait(&alarm_only, NULL, &(struct timespec){0, 0}) == SIGALRM)
-		old_timer.it_value = (struct timeval){0, 1}; /* the program's own, pending */
-	sigaction(SIGALRM, &action, &old_action);
-	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL); /* the inherited mask may block it */
-	set_timer(none, MAX(left, 1));
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGNAL);
+	sigaction(SIGNAL, &action, &old_action);
+	sigprocmask(SIG_UNBLOCK, &signals, &old_mask); /* the inherited mask may block it */
+	syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer);
+	syscall(SYS_timer_settime, timer, 0, &times, NULL);
 }
 
-/* Undoes what arm_timeout() has done, if it was called. An alarm of the program's own comes when it
- * would have come, or at once if that moment has passed. */
+/* Undoes what arm_timeout() has done, if it was called. */
 void disarm_timeout(void)
 {
-	int64_t left = (int64_t)old_timer.it_value.tv_sec * 1000000 + old_timer.it_value.tv_usec;
-
 	if (!limit)
 		return;
-	set_timer(old_timer, 0);
-	if (timed_out)
-		alarm(2); /* time_out() needs it, in another thread */
+	syscall(SYS_timer_delete, timer);
 	stop_if_timed_out();
-	sigaction(SIGALRM, &old_action, NULL);
-	if (sigismember(&old_mask, SIGALRM))
-		sigprocmask(SIG_BLOCK, &alarm_only, NULL);
-	if (left > 0)
-		set_timer(old_timer, MAX(left - (read_clock(CLOCK_MONOTONIC) - armed), 1));
+	sigaction(SIGNAL, &old_action, NULL);
+	if (sigismember(&old_mask, SIGNAL))
+		sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
 /* Does not return if the timeout has expired: the handler may be running in a helper thread of the
- * MPI library, and neither a result nor another exit status may follow its message. */
+ * MPI library, and neither a result nor another exit status may follow its message. If that thread
+ * has not exited in two seconds, because it cannot print, this one ends the process. */
 void stop_if_timed_out(void)
 {
-	while (timed_out)
-		poll(NULL, 0, 1000);
+	if (timed_out) {
+		poll(NULL, 0, 2000);
+		_exit(124);
+	}
 }

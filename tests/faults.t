@@ -50,7 +50,7 @@ END
 #!/bin/sh
 # alarm CALL.RANK...: when each RANK has reached its CALL, the timeout expires for all ranks
 "${0%/*}/await" "$@"
-pkill -ALRM -x ziaprobe
+pkill -63 -x ziaprobe	# SIGRTMAX - 1
 END
 	cat >"$dir/alarm_and_kill" <<'END'
 #!/bin/sh
@@ -110,11 +110,11 @@ END
 		"$late 2 on n2 $fence" \
 		"$late 3 on n2 $init" \
 		"$late [45] on n3 $fence"
-	# An originator that is stuck in the exchange; each rank inherits a mask that blocks SIGALRM
+	# An originator that is stuck in the exchange; each rank inherits a mask that blocks the signal
 	expect originator "$fails" \
 		'come="Gather.0 Gather.2 Gather.4 Recv.3 Send.5"
 		export SHIM="1 Send kill -STOP \$PPID; ../alarm $come"
-		MASK="env --block-signal=ALRM" ../ziatest -t 99 2 "$srun"' \
+		MASK="env --block-signal=63" ../ziatest -t 99 2 "$srun"' \
 		"$late 0 on n1 $others" \
 		"?$late 1 .*" \
 		"$late 2 on n2 $others" \
@@ -144,17 +144,17 @@ END
 	# continues: no result and no other status follows the timeout.
 	expect gather "$fails" \
 		'come="Gather.1 Gather.2 Gather.3 Gather.4 Gather.5"
-		SHIM="0 Gather ../await $come; kill -ALRM \$PPID; ../await_output rank.0"
+		SHIM="0 Gather ../await $come; kill -63 \$PPID; ../await_output rank.0"
 		export SHIM HELPER=1
 		../ziatest -t 99 2 "$srun"' \
 		"$late 0 on n1 $others"
 	expect finalize "$fails" \
-		'SHIM="0 Finalize kill -ALRM \$PPID; ../await_output rank.0" HELPER=1 \
+		'SHIM="0 Finalize kill -63 \$PPID; ../await_output rank.0" HELPER=1 \
 			../ziatest -t 99 2 "$srun"' \
 		"$result" "$late 0 on n1 $others"
 	# A time that was refused is not printed.
 	expect refused-time "$fails" \
-		'export SHIM="0 Finalize kill -ALRM \$PPID; ../await_output rank.0" HELPER=1
+		'export SHIM="0 Finalize kill -63 \$PPID; ../await_output rank.0" HELPER=1
 		../ziatest -t 99 2 "srun --distribution=cyclic ${srun#srun }"' \
 		"$late 0 on n1 $others" 'ziaprobe: error: wrong placement: .*'
 	# A FIFO that nobody reads
@@ -171,7 +171,7 @@ END
 
 	# A job that is rejected, and whose timeout expires before it has ended
 	expect refused 124 \
-		'export SHIM="0 Finalize kill -ALRM \$PPID; ../await_output rank.0" HELPER=1
+		'export SHIM="0 Finalize kill -63 \$PPID; ../await_output rank.0" HELPER=1
 		srun -N 3 -n 5 ../ziaprobe $(date +"%s %6N") 2 -t 60' \
 		'ziaprobe: error: the number of processes, 5, .*' "$late 0 on n1 $others"
 	# A full pipe on stderr does not prevent a rank from ending. The shell itself must not write

@@ -36,7 +36,7 @@ static int blocks_alarm(void)
 	sigset_t set;
 
 	sigprocmask(SIG_BLOCK, NULL, &set);
-	return sigismember(&set, SIGALRM);
+	return sigismember(&set, SIGALRM) + 2 * sigismember(&set, SIGRTMAX - 1);
 }
 
 static double left(void)
@@ -77,6 +77,10 @@ static void start_mpi(int with_threads)
 	CHECK(before.sa_handler == after.sa_handler);
 	CHECK((before.sa_flags & SA_RESTART) == (after.sa_flags & SA_RESTART));
 	CHECK(blocks_alarm() == blocked);
+	CHECK(!blocked || system("! grep -h SigBlk /proc/$PPID/task/*/status |"
+				 "grep -qv '[2367abef]...$'") == 0); /* in no thread */
+	sigaction(SIGRTMAX - 1, NULL, &after);
+	CHECK(after.sa_handler == SIG_DFL);
 	left_before -= seconds() - begun;
 	CHECK(left() <= (left_before > 0 ? left_before + 0.01 : 0.01));
 	CHECK(left_before < 100 || left() > 100);
@@ -133,6 +137,7 @@ static void mask_alarm(int how)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
+	sigaddset(&set, SIGRTMAX - 1);
 	sigprocmask(how, &set, NULL);
 }
 

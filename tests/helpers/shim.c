@@ -25,8 +25,8 @@
  *
  * If $WORK is set, every rank works for that many seconds after it has entered the first
  * non-blocking fence. If $MARKS is set, a process that reaches any CALL creates the file CALL.$RANK
- * in that directory. If $HELPER is set, SIGALRM is delivered to a helper thread, like those of MPI
- * libraries. */
+ * in that directory. If $HELPER is set, the signal of the timeout is delivered to a helper thread,
+ * like those of MPI libraries. */
 #define _GNU_SOURCE
 
 #include "clock.c"
@@ -321,15 +321,15 @@ static void *helper(void *unused)
 int MPI_Init(int *argc, char ***argv)
 {
 	pthread_t thread;
-	sigset_t alarm;
+	sigset_t set;
 	int result;
 
 	if (getenv("HELPER")) {
 		if (pthread_create(&thread, NULL, helper, NULL) != 0)
 			abort();
-		sigemptyset(&alarm);
-		sigaddset(&alarm, SIGALRM);
-		pthread_sigmask(SIG_BLOCK, &alarm, NULL); /* the library's threads inherit it */
+		sigemptyset(&set);
+		sigaddset(&set, SIGRTMAX - 1);
+		pthread_sigmask(SIG_BLOCK, &set, NULL); /* the library's threads inherit it */
 	}
 	early_fault("Start");
 	result = PMPI_Init(argc, argv);
