@@ -96,11 +96,13 @@ static const char *parse(char **argv)
 	return NULL;
 }
 
-/* Returns the rank in the last block that also sends to RANK, if RANK is in block 0 and the number
- * of blocks is odd and greater than one; otherwise returns -1. */
-static int second_originator(int rank, int size, int n)
+/* Returns the rank that sends its byte to RANK: the same local rank in the previous block, or in the
+ * last block if RANK is in the first. Returns -1 if that is RANK itself, or a responder. */
+static int originator(int rank, int size, int n)
 {
-	return rank < n && size > n && size / n % 2 == 1 ? size - n + rank : -1;
+	int from = (int)(((int64_t)rank + size - n) % size);
+
+	return from != rank && responder(from, size, n) >= 0 ? from : -1;
 }
 
 /* Plays the originator's part: RANK sends one byte to rank TO and receives one back. Returns the
@@ -120,31 +122,28 @@ static int64_t ask(int rank, int to)
 }
 
 /* Plays the responder's part. */
-static void answer(int originator)
+static void answer(int from)
 {
 	char byte;
 
-	MPI_Recv(&byte, 1, MPI_BYTE, originator, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	MPI_Send(&byte, 1, MPI_BYTE, originator, 0, MPI_COMM_WORLD);
+	MPI_Recv(&byte, 1, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Send(&byte, 1, MPI_BYTE, from, 0, MPI_COMM_WORLD);
 }
 
 /* Plays this rank's part in the exchange, which begins at the stamp SINCE. Returns the stamp of the
  * reply, or UNKNOWN on a responder. */
 static int64_t exchange(int rank, int size, int n, int64_t since)
 {
-	int to = responder(rank, size, n), second = second_originator(rank, size, n);
+	int to = responder(rank, size, n), from = originator(rank, size, n);
 	int64_t replied = UNKNOWN;
 
 	if (to >= 0) {
 		note_state(FOR_REPLY, to, since);
 		since = replied = ask(rank, to);
-	} else {
-		note_state(FOR_MESSAGE, rank - n, since);
-		answer(rank - n);
 	}
-	if (second >= 0) {
-		note_state(FOR_MESSAGE, second, since);
-		answer(second);
+	if (from >= 0) {
+		note_state(FOR_MESSAGE, from, since);
+		answer(from);
 	}
 	return replied;
 }
