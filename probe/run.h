@@ -100,10 +100,10 @@ struct estimate {
 
 /* What a process has done: how long its main thread was on a CPU and how long it waited for one,
  * both in us; and its number of major page faults, that is, pages that had to be read from a file.
- * cpu_wait is UNKNOWN if the kernel does not record it. */
+ * cpu_wait is -1 if the kernel does not record it. Packed, because each rank sends many. */
 struct work {
-	int64_t cpu, cpu_wait, faults;
-};
+	int64_t cpu : 40, cpu_wait : 40, faults : 24;
+} __attribute__((packed));
 
 /* Work is read with every stamp from MAIN_ENTERED to INIT_RETURNED. */
 enum { READINGS = INIT_RETURNED - MAIN_ENTERED + 1 };
@@ -149,8 +149,7 @@ struct record {
 	int64_t jump; /* of the clock while the job ran; 0 if it may be an error of reading */
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
-	uint32_t cpu[READINGS], cpu_wait[READINGS]; /* the readings (work.c) */
-	uint16_t faults[READINGS];
+	struct work readings[READINGS];
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
 	char parent[16]; /* the name of that process, truncated by the kernel */
 	bool by_mpirun; /* whether the parent is mpirun or one of its daemons */

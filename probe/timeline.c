@@ -162,7 +162,7 @@ int64_t step_value(const struct run *run, const struct step *step, enum column c
 	cpu = MIN(work.cpu, step->us);
 	if (column == CPU)
 		return cpu;
-	if (work.cpu_wait == UNKNOWN)
+	if (work.cpu_wait < 0)
 		return UNKNOWN;
 	cpu_wait = MIN(work.cpu_wait, step->us - cpu);
 	return column == CPU_WAIT ? cpu_wait : step->us - cpu - cpu_wait;

@@ -79,7 +79,7 @@ static void describe_work(char *text, size_t size, enum mark from, int64_t ms)
 	int64_t cpu = MIN(work.cpu / 1000, ms), cpu_wait = MIN(work.cpu_wait / 1000, ms - cpu);
 	int length = snprintf(text, size, ": cpu %lld ms", (long long)cpu);
 
-	if (work.cpu_wait != UNKNOWN)
+	if (work.cpu_wait >= 0)
 		snprintf(text + length, size - (size_t)length,
 			 ", cpu_wait %lld ms, blocked %lld ms", (long long)cpu_wait,
 			 (long long)(ms - cpu - cpu_wait));

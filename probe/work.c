@@ -23,7 +23,7 @@ static int64_t read_cpu(void)
 	return read_clock((clockid_t)(~(unsigned)getpid() << 3 | 6));
 }
 
-/* Returns how long the main thread has waited for a CPU, in us, or UNKNOWN if the kernel does not
+/* Returns how long the main thread has waited for a CPU, in us, or -1 if the kernel does not
  * record it. In that case, /proc/self/schedstat is missing or contains only zeros. */
 static int64_t read_cpu_wait(void)
 {
@@ -35,11 +35,11 @@ static int64_t read_cpu_wait(void)
 	/* It holds three numbers: the time on a CPU as of the last tick, in ns; the time spent
 	 * waiting for a CPU, in ns; and how many times the thread was scheduled on a CPU. */
 	if (pread(schedstat, text, sizeof text - 1, 0) <= 0)
-		return UNKNOWN;
+		return -1;
 	strtoll(text, &end, 10);
 	waited = strtoll(end, &end, 10);
 	times = strtoll(end, &end, 10);
-	return *end == '\n' && times > 0 ? waited / 1000 : UNKNOWN;
+	return *end == '\n' && times > 0 ? waited / 1000 : -1;
 }
 
 /* Reads what this process has done so far, and keeps it as the reading at MARK. The timeout handler
@@ -58,10 +58,10 @@ void note_work(enum mark mark)
  * readings in the opposite order, so negative differences become 0. */
 static struct work subtract(struct work earlier, struct work later)
 {
-	int known = earlier.cpu_wait != UNKNOWN && later.cpu_wait != UNKNOWN;
+	int known = earlier.cpu_wait >= 0 && later.cpu_wait >= 0;
 
 	return (struct work){MAX(later.cpu - earlier.cpu, 0),
-			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : UNKNOWN,
+			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : -1,
 			     MAX(later.faults - earlier.faults, 0)};
 }
 
@@ -71,40 +71,21 @@ struct work work_between(enum mark from, enum mark to)
 	return subtract(readings[from], readings[to]);
 }
 
-/* Readings are capped to fit into a record: at 71 minutes, and at 65,535 faults. */
-static uint32_t to_cell(int64_t us)
-{
-	return us == UNKNOWN ? UINT32_MAX : (uint32_t)MIN(us, UINT32_MAX - 1);
-}
-
 /* Stores all readings in RECORD. Later ones will not include cpu_wait. */
 void store_readings(struct record *record)
 {
-	for (int i = 0; i < READINGS; i++) {
-		struct work work = readings[MAIN_ENTERED + i];
-
-		record->cpu[i] = to_cell(work.cpu);
-		record->cpu_wait[i] = to_cell(work.cpu_wait);
-		record->faults[i] = (uint16_t)MIN(work.faults, UINT16_MAX);
-	}
+	memcpy(record->readings, readings + MAIN_ENTERED, sizeof record->readings);
 	close(schedstat);
 	schedstat = -1; /* The user's program may get the same descriptor. */
 }
 
-/* Returns the reading at MARK in RECORD. Before main, all readings are 0. */
-static struct work recorded(const struct record *record, enum mark mark)
-{
-	int i = (int)mark - MAIN_ENTERED;
-
-	if (i < 0)
-		return (struct work){0, 0, 0};
-	return (struct work){record->cpu[i],
-			     record->cpu_wait[i] == UINT32_MAX ? UNKNOWN : record->cpu_wait[i],
-			     record->faults[i]};
-}
-
-/* Returns what the process of RECORD did between its readings at FROM and TO. */
+/* Returns what the process of RECORD did between its readings at FROM and TO. Before main, all
+ * readings are 0. */
 struct work recorded_work(const struct record *record, enum mark from, enum mark to)
 {
-	return subtract(recorded(record, from), recorded(record, to));
+	struct work earlier = {0, 0, 0};
+
+	if (from >= MAIN_ENTERED)
+		earlier = record->readings[from - MAIN_ENTERED];
+	return subtract(earlier, record->readings[to - MAIN_ENTERED]);
 }

@@ -66,7 +66,8 @@ int main(int argc, char **argv)
 		record->node = (uint64_t)(rank / n + 1) * 0x9e3779b97f4a7c15;
 		record->clock = (struct estimate){rank / n ? draw(1000) : 0, 1};
 		for (int i = 0; i < READINGS; i++)
-			record->cpu[i] = record->cpu_wait[i] = (uint32_t)(10000 * i + draw(10000));
+			record->readings[i].cpu = record->readings[i].cpu_wait =
+				10000 * i + draw(10000);
 		snprintf(record->host, sizeof record->host, "nid%07d", rank / n);
 		snprintf(record->parent, sizeof record->parent, "slurmstepd");
 	}

@@ -102,7 +102,7 @@ static const int64_t ms = 1000, s = 1000000, bound = 10;
  * in its own steps. */
 static void make_up(void)
 {
-	static const uint16_t faults[] = {1, 3, 3, 6, 6, 10}; /* so far, at each reading */
+	static const int faults[] = {1, 3, 3, 6, 6, 10}; /* so far, at each reading */
 	static struct record records[RANKS];
 	static struct estimate offsets[RANKS];
 	static int64_t replied[RANKS];
@@ -125,9 +125,8 @@ static void make_up(void)
 			record->at[m] = s + 10 * ms * known++;
 			if (m < MAIN_ENTERED || m > INIT_RETURNED)
 				continue;
-			record->cpu[m - MAIN_ENTERED] = 4000 * (uint32_t)(i + 1);
-			record->cpu_wait[m - MAIN_ENTERED] = 3000 * (uint32_t)(i + 1);
-			record->faults[m - MAIN_ENTERED] = faults[i];
+			record->readings[m - MAIN_ENTERED] =
+				(struct work){4000 * (i + 1), 3000 * (i + 1), faults[i]};
 		}
 		if (rank / 2 % 2)
 			record->at[REPLY_RECEIVED] = UNKNOWN;
@@ -290,19 +289,22 @@ static void test_work(void)
 	ok(work.cpu >= ended - begun - 1 && work.cpu <= cpu_time() - before + 1,
 	   "the main thread's time on a CPU, read by another thread");
 	readings[FENCE_ENTERED] = readings[FENCE_LEFT] = (struct work){5, 7, 3};
-	readings[FENCE_ENTERED].cpu_wait = UNKNOWN;
+	readings[FENCE_ENTERED].cpu_wait = -1;
 	store_readings(&record);
 	work = recorded_work(&record, START, FENCE_ENTERED);
-	ok(work.cpu == 5 && work.cpu_wait == UNKNOWN && work.faults == 3,
+	ok(work.cpu == 5 && work.cpu_wait == -1 && work.faults == 3,
 	   "work is counted from 0 at the start, and may be unknown");
 	work = recorded_work(&record, FENCE_ENTERED, FENCE_LEFT);
-	ok(work.cpu == 0 && work.cpu_wait == UNKNOWN, "so is what is counted from there");
+	ok(work.cpu == 0 && work.cpu_wait == -1, "so is what is counted from there");
 	readings[MAIN_ENTERED] = (struct work){9, 9, 9}; /* fences that overlap */
 	store_readings(&record);
 	work = recorded_work(&record, MAIN_ENTERED, FENCE_LEFT);
 	ok(work.cpu == 0 && work.cpu_wait == 0 && work.faults == 0, "work is never negative");
-	ok(to_cell(UNKNOWN) == UINT32_MAX && to_cell(7) == 7 && to_cell(5000 * s) == UINT32_MAX - 1,
-	   "a reading that does not fit its cell is stored as the largest value that fits");
+	readings[FENCE_LEFT] = (struct work){86400 * s, 86400 * s, 1 << 22};
+	store_readings(&record);
+	work = recorded_work(&record, START, FENCE_LEFT);
+	ok(work.cpu == 86400 * s && work.cpu_wait == 86400 * s && work.faults == 1 << 22,
+	   "a day of work, and 16 GiB of page faults, can be stored");
 }
 
 static void test_arguments(void)
@@ -731,7 +733,7 @@ static void test_step_works(void)
 	ok(drawn.values[0][CPU] == 4 * 4000 && drawn.values[0][BLOCKED] == 4 * 3000 &&
 		   drawn.values[0][FAULTS] == 1 + 2 + 3 + 4,
 	   "a rank's work is the sum of its four own steps");
-	run.records[0].cpu_wait[FENCE_ENTERED + 2 - MAIN_ENTERED] = UINT32_MAX;
+	run.records[0].readings[FENCE_ENTERED + 2 - MAIN_ENTERED].cpu_wait = -1;
 	finish();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct step step = find_step(&drawn, 0, cases[i].mark);
@@ -755,11 +757,11 @@ static void is_kind(int mark, int all, int cpu, int cpu_wait, enum column kind)
 	delay_all(mark, all * ms);
 	delay(4, mark, 300 * ms);
 	for (int i = mark - MAIN_ENTERED; i < READINGS; i++) {
-		run.records[4].cpu[i] += (uint32_t)(cpu * ms);
-		run.records[4].cpu_wait[i] += (uint32_t)(MAX(cpu_wait, 0) * ms);
+		run.records[4].readings[i].cpu += cpu * ms;
+		run.records[4].readings[i].cpu_wait += MAX(cpu_wait, 0) * ms;
 	}
 	if (cpu_wait < 0)
-		run.records[4].cpu_wait[mark - MAIN_ENTERED] = UINT32_MAX;
+		run.records[4].readings[mark - MAIN_ENTERED].cpu_wait = -1;
 	finish();
 	outlier = find_outlier(&drawn, &path);
 	if (!ok(outlier.step && outlier.step->end.mark == (enum mark)mark &&
