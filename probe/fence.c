@@ -28,16 +28,10 @@
 
 #include <stdatomic.h>
 
-enum fence_state {
-	NOT_ENTERED,
-	OUTSTANDING, /* non-blocking; this rank is doing other work */
-	WAITING, /* this rank waits, or has waited */
-};
-
 /* The first fences. Callbacks write here from the library's thread. */
 static struct fence {
-	atomic_int state;
-	_Atomic int64_t entered, ended; /* stamps; ENDED is 0 until the fence has ended */
+	_Atomic int64_t entered, ended; /* stamps; 0 until then */
+	atomic_bool waited; /* whether this rank waits, or has waited; if not, it does other work */
 	void (*done)(int status, void *data); /* the callback of the caller, if non-blocking */
 	void *data; /* for that callback */
 } fences[FENCES];
@@ -52,16 +46,12 @@ int in_fence(int64_t *since, enum mark *from)
 {
 	int waiting = 0;
 
-	for (int i = 0; i < FENCES; i++) {
-		int state = fences[i].state; /* written last, so read first */
-		int64_t entered = fences[i].entered, ended = fences[i].ended;
-		int left = state == WAITING && ended;
+	for (int i = 0; i < FENCES && fences[i].entered; i++) {
+		int64_t ended = fences[i].waited ? fences[i].ended : 0;
 
-		if (state == NOT_ENTERED)
-			break;
-		waiting = state == WAITING && !ended;
-		*since = left ? ended : entered;
-		*from = fence_mark(left ? FENCE_LEFT : FENCE_ENTERED, i);
+		waiting = fences[i].waited && !ended;
+		*since = ended ? ended : fences[i].entered;
+		*from = fence_mark(ended ? FENCE_LEFT : FENCE_ENTERED, i);
 	}
 	return waiting;
 }
@@ -81,7 +71,7 @@ void read_fences(struct record *record)
 		if (!ended || ended > stamp[INIT_RETURNED])
 			break;
 		stamp[fence_mark(FENCE_ENTERED, i)] = fences[i].entered;
-		if (fences[i].state == WAITING)
+		if (fences[i].waited)
 			stamp[fence_mark(FENCE_LEFT, i)] = ended;
 	}
 }
@@ -101,9 +91,10 @@ static _Thread_local int depth;
 /* The index of the fence that this thread entered last, or -1 if that does not count. */
 static _Thread_local int last_entered = -1;
 
-/* Begins a fence of INTERFACE, which counts only if it is a fence OF_ALL ranks and not inside
- * another. Returns its index, or -1 if it does not count. */
-static int enter_fence(const char *interface, int of_all, enum fence_state state)
+/* Begins a fence of INTERFACE, in which this rank WAITS from the start or may begin to later. It
+ * counts only if it is a fence OF_ALL ranks and not inside another. Returns its index, or -1 if it
+ * does not count. */
+static int enter_fence(const char *interface, int of_all, bool waits)
 {
 	int64_t entered;
 	int i;
@@ -117,8 +108,8 @@ static int enter_fence(const char *interface, int of_all, enum fence_state state
 	fence_interface = interface;
 	entered = now();
 	note_work(fence_mark(FENCE_ENTERED, i));
+	fences[i].waited = waits;
 	fences[i].entered = entered;
-	fences[i].state = state;
 	return i;
 }
 
@@ -134,7 +125,7 @@ static void end_fence(int i)
 /* Undoes the entry of fence I, the last that began, because its call has failed. */
 static void cancel_fence(int i)
 {
-	fences[i].state = NOT_ENTERED;
+	fences[i].entered = 0;
 	entered_count--;
 }
 
@@ -202,7 +193,7 @@ void find_function(void **function, const char *name, void *caller)
 	EXPORTED int name parameters                                                               \
 	{                                                                                          \
 		static int(*function) parameters;                                                  \
-		int fence = enter_fence(interface, of_all, WAITING), result = -1;                  \
+		int fence = enter_fence(interface, of_all, true), result = -1;                     \
                                                                                                    \
 		find_function((void **)&function, #name, __builtin_return_address(0));             \
 		depth++;                                                                           \
@@ -239,8 +230,8 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 			   callback_fn *done, void *data)
 {
 	static int (*function)(const void *, size_t, const void *, size_t, callback_fn *, void *);
-	int result = -1, fence = enter_fence("PMIx", done && covers_all_ranks(procs, count),
-					     open_mpi() ? OUTSTANDING : WAITING);
+	int result = -1,
+	    fence = enter_fence("PMIx", done && covers_all_ranks(procs, count), !open_mpi());
 
 	find_function((void **)&function, "PMIx_Fence_nb", __builtin_return_address(0));
 	if (fence >= 0) {
@@ -269,9 +260,9 @@ EXPORTED int usleep(useconds_t us)
 	int i = last_entered;
 	Dl_info caller;
 
-	if (i >= 0 && fences[i].state == OUTSTANDING && !fences[i].ended &&
+	if (i >= 0 && !fences[i].waited && !fences[i].ended &&
 	    dladdr(__builtin_return_address(0), &caller) && caller.dli_fbase == open_mpi())
-		fences[i].state = WAITING;
+		fences[i].waited = true;
 	return nanosleep(&time, NULL);
 }
 
@@ -312,7 +303,7 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 	if (file >= 0 && file == wire && wire_fence < 0)
 		interface = fence_command(data, size);
 	if (interface)
-		wire_fence = fence = enter_fence(interface, 1, WAITING);
+		wire_fence = fence = enter_fence(interface, 1, true);
 	if (library_write)
 		result = library_write(file, data, size);
 	else
