@@ -230,8 +230,8 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 			   callback_fn *done, void *data)
 {
 	static int (*function)(const void *, size_t, const void *, size_t, callback_fn *, void *);
-	int result = -1,
-	    fence = enter_fence("PMIx", done && covers_all_ranks(procs, count), !open_mpi());
+	int of_all = done && covers_all_ranks(procs, count);
+	int fence = enter_fence("PMIx", of_all, !open_mpi()), result = -1;
 
 	find_function((void **)&function, "PMIx_Fence_nb", __builtin_return_address(0));
 	if (fence >= 0) {

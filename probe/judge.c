@@ -13,20 +13,10 @@ static const char *host_of(const struct run *run, int rank)
 	return run->records[rank].host;
 }
 
-/* A block's first rank, and a hash of where it runs. */
-struct block {
-	uint64_t key;
-	int rank;
-};
-
-/* For qsort: blocks by key, then by rank. */
-static int compare_blocks(const void *a, const void *b)
+/* Returns a hash of the node of RECORD's rank and, if WITH_HOST is set, of the host name. */
+static uint64_t place_of(const struct record *record, int with_host)
 {
-	const struct block *p = a, *q = b;
-
-	if (p->key != q->key)
-		return p->key > q->key ? 1 : -1;
-	return p->rank - q->rank;
+	return with_host ? hash(record->node, record->host) : record->node;
 }
 
 /* Looks for two blocks on one node. If SAME_HOST is set, their host names must also be the same:
@@ -35,22 +25,23 @@ static int compare_blocks(const void *a, const void *b)
  * whose later block is lowest wins. Returns -1 if there is none. */
 static int find_shared_node(const struct run *run, int same_host, int *earlier)
 {
-	int count = run->size / run->n, later = -1;
-	struct block *blocks = allocate(count, sizeof *blocks);
+	int blocks = run->size / run->n, later = -1;
+	const struct record **table = allocate(blocks, 2 * sizeof *table); /* hashed by place */
 
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < blocks && later < 0; i++) {
 		const struct record *record = run->records + i * run->n;
+		uint64_t place = place_of(record, same_host);
+		size_t slot = place % (2 * (size_t)blocks);
 
-		blocks[i].key = same_host ? hash(record->node, record->host) : record->node;
-		blocks[i].rank = i * run->n;
-	}
-	qsort(blocks, (size_t)count, sizeof *blocks, compare_blocks);
-	for (int i = 1; i < count; i++)
-		if (blocks[i].key == blocks[i - 1].key && (later < 0 || blocks[i].rank < later)) {
-			*earlier = blocks[i - 1].rank;
-			later = blocks[i].rank;
+		while (table[slot] && place_of(table[slot], same_host) != place)
+			slot = (slot + 1) % (2 * (size_t)blocks);
+		if (table[slot]) {
+			*earlier = (int)(table[slot] - run->records);
+			later = i * run->n;
 		}
-	free(blocks);
+		table[slot] = record;
+	}
+	free(table);
 	return later;
 }
 
