@@ -15,22 +15,8 @@
  *	jump		a change that somebody made to a node's clock, at once or by slewing
  *	estimate	a value with a bound: the true value is at most BOUND away from it
  *
- * The files, in the best order to read them. Each calls only those above it.
- *
- *	run.c		clocks, numbers, the pattern of the exchange, messages and memory
- *	work.c		how this process spent its time: on a CPU, waiting for one, or blocked
- *	fence.c		when this rank waits for the others in MPI_Init
- *	process.c	this process: its rank and node, when it was created, and its program
- *	timeout.c	what a rank does when the timeout expires
- *	clocks.c	the offsets between the blocks' clocks, and the reference clock
- *	gather.c	what rank 0 needs to know about every rank
- *	judge.c		whether the measurement is valid, and which warnings the result needs
- *	timeline.c	the marks of every rank, and the steps between them
- *	path.c		the critical path, and the step that stands out on it
- *	report.c	what -v prints
- *	files.c		the files that --csv and --ranks write
- *	preload.c	libziaprobe.so: measures the MPI_Init of another program; beside main, it is
- *			the only caller of ziaprobe.c
+ * The sections from run.c on are the files, in the best order to read them. Each file calls only
+ * those above it.
  *
  * All times are whole microseconds.
  */
@@ -177,7 +163,7 @@ struct run {
 			    * -1; for PARENT_CREATED, of the ranks that mpirun started */
 };
 
-/* ---- run.c ---- */
+/* ---- run.c: clocks, numbers, the pattern of the exchange, messages and memory ---- */
 
 /* The rank of this process, and the number of ranks. Until MPI_Init returns, these are the values
  * that the launcher gives, or -1 if it gives none. */
@@ -197,14 +183,14 @@ uint64_t hash(uint64_t before, const char *text);
 void make_printable(char *text);
 void *allocate(int count, size_t size);
 
-/* ---- work.c ---- */
+/* ---- work.c: how this process spent its time: on a CPU, waiting for one, or blocked ---- */
 
 void note_work(enum mark mark);
 struct work work_between(enum mark from, enum mark to);
 void store_readings(struct record *record);
 struct work recorded_work(const struct record *record, enum mark from, enum mark to);
 
-/* ---- fence.c ---- */
+/* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -213,7 +199,7 @@ int in_fence(int64_t *since, enum mark *from);
 void read_fences(struct record *record);
 void find_function(void **function, const char *name, void *caller);
 
-/* ---- process.c ---- */
+/* ---- process.c: this process: its rank and node, when it was created, and its program ---- */
 
 struct world launched_world(void);
 void identify_node(struct record *record);
@@ -222,7 +208,7 @@ const char *program_name(void);
 int64_t program_size(void);
 const char *mpi_version(void);
 
-/* ---- timeout.c ---- */
+/* ---- timeout.c: what a rank does when the timeout expires ---- */
 
 /* What a rank may be doing when the timeout expires. IN_FENCE is never noted, because the handler
  * detects it. Rank 0 is UNCHECKED from the end of the timed gather until its checks are done. */
@@ -234,7 +220,7 @@ void note_state(enum state state, int rank, int64_t since);
 void note_time(int64_t us);
 void stop_if_timed_out(void);
 
-/* ---- clocks.c ---- */
+/* ---- clocks.c: the offsets between the blocks' clocks, and the reference clock ---- */
 
 struct estimate compare_clocks(int block, int blocks, int n);
 void resolve_clocks(struct run *run);
@@ -242,17 +228,17 @@ struct estimate offset_of(const struct run *run, int rank);
 int64_t correction(const struct run *run, int rank);
 int64_t corrected_time(const struct run *run);
 
-/* ---- gather.c ---- */
+/* ---- gather.c: what rank 0 needs to know about every rank ---- */
 
 void sleep_until_released(void);
 void gather_records(struct run *run, struct record *mine, int64_t boot, struct estimate raw);
 
-/* ---- judge.c ---- */
+/* ---- judge.c: whether the measurement is valid, and which warnings the result needs ---- */
 
 int check_measurement(const struct run *run);
 void print_warnings(const struct run *run);
 
-/* ---- timeline.c ---- */
+/* ---- timeline.c: the marks of every rank, and the steps between them ---- */
 
 extern const struct heading headings[COLUMNS];
 
@@ -286,7 +272,7 @@ void add(int64_t *sum, int64_t value);
 struct summary summarise(const struct run *run, enum mark mark, enum column column);
 const char *format_value(enum column column, int64_t value);
 
-/* ---- path.c ---- */
+/* ---- path.c: the critical path, and the step that stands out on it ---- */
 
 /* The most steps of a path: one for each mark except START, a second one that ends at
  * REPLY_RECEIVED, and CLOCK */
@@ -311,17 +297,17 @@ void find_path(const struct run *run, struct path *path);
 struct outlier find_outlier(const struct run *run, const struct path *path);
 int64_t sum_path(const struct run *run, const struct path *path, enum column column);
 
-/* ---- report.c ---- */
+/* ---- report.c: what -v prints ---- */
 
 void print_report(const struct run *run, const struct path *path, const struct outlier *outlier);
 
-/* ---- files.c ---- */
+/* ---- files.c: the files that --csv and --ranks write ---- */
 
 int append_row(const struct run *run, const struct path *path, const struct outlier *outlier,
 	       const char *name);
 int write_ranks(const struct run *run, const char *name);
 
-/* ---- ziaprobe.c, for main() and preload.c ---- */
+/* ---- ziaprobe.c; its only callers are main() and, in libziaprobe.so, preload.c ---- */
 
 void begin(char **argv);
 int measure(void);
