@@ -223,9 +223,10 @@ static int print_result(struct run *run)
 	return status;
 }
 
-/* What begin() leaves for measure(). */
+static struct record mine; /* of this rank */
+
+/* What else begin() leaves for measure(). */
 static struct {
-	int64_t entered; /* the stamp of entering main */
 	struct estimate boot; /* the stamp at which this node booted */
 	struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
 	struct world launched; /* the world that the launcher has started */
@@ -238,10 +239,10 @@ void begin(char **argv)
 	begun.boot = read_offset(CLOCK_BOOTTIME);
 	begun.raw = read_offset(CLOCK_MONOTONIC_RAW);
 	note_work(MAIN_ENTERED);
-	begun.entered = now();
+	mine.at[MAIN_ENTERED] = now();
 	begun.wrong = parse(argv);
 	world = begun.launched = launched_world();
-	note_state(IN_MPI_INIT, 0, begun.entered);
+	note_state(IN_MPI_INIT, 0, mine.at[MAIN_ENTERED]);
 	if (!begun.wrong && options.timeout)
 		arm_timeout(options.start, options.timeout);
 }
@@ -279,11 +280,11 @@ static int report_misuse(void)
 int measure(void)
 {
 	/* On the clock. */
-	struct record mine;
+	int64_t *replied = &mine.at[REPLY_RECEIVED];
 	struct run run;
-	int64_t returned = now(), replied;
 	int status = 0;
 
+	mine.at[INIT_RETURNED] = now();
 	note_work(INIT_RETURNED);
 	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world.size);
@@ -291,21 +292,16 @@ int measure(void)
 		return report_mismatch();
 	if (begun.wrong || world.size % options.n != 0)
 		return report_misuse();
-	replied = exchange(world.rank, world.size, options.n, returned);
+	*replied = exchange(world.rank, world.size, options.n, mine.at[INIT_RETURNED]);
 	/* ---- Off the clock from here on ---- */
 
 	note_state(FOR_OTHERS, 0, now());
 	run = (struct run){.start = options.start, .size = world.size, .n = options.n};
-	mine = (struct record){
-		.at = {[START] = options.start,
-		       [MAIN_ENTERED] = begun.entered,
-		       [INIT_RETURNED] = returned,
-		       [REPLY_RECEIVED] = replied},
-		.repeat = UNKNOWN,
-	};
+	mine.at[START] = options.start;
+	mine.repeat = UNKNOWN;
 	if (world.rank == 0)
-		run.replied = allocate(run.size, sizeof replied);
-	MPI_Gather(&replied, sizeof replied, MPI_BYTE, run.replied, sizeof replied, MPI_BYTE, 0,
+		run.replied = allocate(run.size, sizeof *replied);
+	MPI_Gather(replied, sizeof *replied, MPI_BYTE, run.replied, sizeof *replied, MPI_BYTE, 0,
 		   MPI_COMM_WORLD);
 	if (world.rank == 0) {
 		find_result(&run);
