@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const char csv_header[] =
 	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
@@ -38,33 +37,24 @@ static FILE *open_file(const char *option, const char *name, const char *header,
 	struct stat before;
 	bool readable = stat(name, &before) != 0 || S_ISREG(before.st_mode);
 	FILE *file = fopen(name, readable ? "a+" : "w");
-	int last;
+	bool empty = !file || !readable || !fgets(line, sizeof line, file), cut = false;
 
-	if (!file) {
-		print_failure("open", name);
-		return NULL;
-	}
-	if (!readable || !fgets(line, sizeof line, file)) {
-		fseek(file, 0, SEEK_END); /* required between reading and writing */
-		fputs(header, file);
-		return file;
-	}
-	if (strcmp(line, header) != 0) {
+	if (!empty && strcmp(line, header) != 0) {
 		print_error("'%.500s' begins with another header: it was written by another "
 			    "version, or not by %s; choose a new file\n",
 			    name, option);
 		fclose(file);
 		return NULL;
 	}
-	if (!keep && ftruncate(fileno(file), (off_t)strlen(header)) != 0) {
-		print_failure("write", name);
-		fclose(file);
-		return NULL;
+	if (!empty) {
+		cut = fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
+		file = freopen(name, keep ? "a" : "w", file);
 	}
-	fseek(file, -1, SEEK_END);
-	last = fgetc(file);
-	fseek(file, 0, SEEK_END);
-	if (last != '\n')
+	if (!file)
+		print_failure("open", name);
+	else if (empty || !keep)
+		fputs(header, file);
+	else if (cut)
 		fputc('\n', file);
 	return file;
 }
