@@ -14,15 +14,6 @@ static struct work readings[TIMED_OUT + 1];
 
 static int schedstat = -2; /* not opened yet; it is kept open because opening it takes 4 us */
 
-/* Returns how long the main thread has been on a CPU, in us. The clock is the one that
- * pthread_getcpuclockid() returns for the main thread. Its id is computed here because, before
- * glibc 2.34, that function was in libpthread, not in libc. The main thread's id is the process id,
- * and 6 selects the thread's CPU time as the scheduler accounts for it. */
-static int64_t read_cpu(void)
-{
-	return read_clock((clockid_t)(~(unsigned)getpid() << 3 | 6));
-}
-
 /* Returns how long the main thread has waited for a CPU, in us, or -1 if the kernel does not
  * record it. In that case, /proc/self/schedstat is missing or contains only zeros. */
 static int64_t read_cpu_wait(void)
@@ -46,11 +37,16 @@ static int64_t read_cpu_wait(void)
  * passes TIMED_OUT. Async-signal-safe, errno included; can be called from any thread. */
 void note_work(enum mark mark)
 {
+	/* The clock is the one that pthread_getcpuclockid() returns for the main thread. Its id is
+	 * computed here because, before glibc 2.34, that function was in libpthread, not in libc.
+	 * The main thread's id is the process id, and 6 selects the thread's CPU time as the
+	 * scheduler accounts for it. */
+	clockid_t cpu = (clockid_t)(~(unsigned)getpid() << 3 | 6);
 	struct rusage usage;
 	int before = errno;
 
 	getrusage(RUSAGE_SELF, &usage);
-	readings[mark] = (struct work){read_cpu(), read_cpu_wait(), usage.ru_majflt};
+	readings[mark] = (struct work){read_clock(cpu), read_cpu_wait(), usage.ru_majflt};
 	errno = before;
 }
 
