@@ -126,17 +126,15 @@ void read_creation(struct record *record, int64_t boot)
 	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
 	int local = record->on_launch_node ? ziatest : -1;
 	struct process process = read_process("/proc/self/stat", boot), below = process;
-	struct process parent = read_parent(process, boot), above = parent;
+	struct process parent = read_parent(process, boot), above = parent, oldest = process;
 
 	/* Main is always entered after the start. A process that ziatest's launcher created, and
 	 * its slurmstepd, were also created after the start. */
 	record->existed = record->at[MAIN_ENTERED];
-	if (ziatest >= 0 && getpid() != local) {
-		if (process.created != UNKNOWN)
-			record->existed = MIN(record->existed, process.created + 2 * TICK);
-		if (parent.created != UNKNOWN && strcmp(parent.name, "slurmstepd") == 0)
-			record->existed = MIN(record->existed, parent.created + 2 * TICK);
-	}
+	if (strcmp(parent.name, "slurmstepd") == 0)
+		oldest = parent;
+	if (ziatest >= 0 && getpid() != local && oldest.created != UNKNOWN)
+		record->existed = MIN(record->existed, oldest.created + 2 * TICK);
 	/* Look for a daemon among the parent and the next eight ancestors. What is older than the
 	 * launch, such as a batch script, was not created for it. */
 	for (int i = 0; i <= 8; i++) {
