@@ -28,20 +28,19 @@ void find_path(const struct run *run, struct path *path)
 	}
 }
 
-/* Returns what RANK mostly did in its step that ends at MARK: whichever of CPU, CPU_WAIT and
- * BLOCKED is furthest above its own median over all ranks. Returns COLUMNS if that is unknown. */
-static enum column find_kind(const struct run *run, int rank, enum mark mark)
+/* Returns what the process mostly did in STEP: whichever of CPU, CPU_WAIT and BLOCKED is furthest
+ * above its own median over all ranks. Returns COLUMNS if that is unknown. */
+static enum column find_kind(const struct run *run, const struct step *step)
 {
-	struct step step = find_step(run, rank, mark);
 	enum column kind = COLUMNS;
 	int64_t most = UNKNOWN;
 
 	for (enum column column = CPU; column <= BLOCKED; column++) {
-		int64_t value = step_value(run, &step, column);
+		int64_t value = step_value(run, step, column);
 
 		if (value == UNKNOWN)
 			return COLUMNS;
-		value -= summarise(run, mark, column).median;
+		value -= summarise(run, step->end.mark, column).median;
 		if (value > most) {
 			most = value;
 			kind = column;
@@ -50,14 +49,15 @@ static enum column find_kind(const struct run *run, int rank, enum mark mark)
 	return kind;
 }
 
-/* Returns how many other ranks of RANK's block have a step that ends at MARK and is at least LEAST
+/* Returns how many other ranks of the block have a step that is the same as STEP and at least LEAST
  * long. */
-static int count_others(const struct run *run, int rank, enum mark mark, int64_t least)
+static int count_others(const struct run *run, const struct step *step, int64_t least)
 {
-	int first = rank / run->n * run->n, count = 0;
+	struct point end = step->end;
+	int first = end.rank / run->n * run->n, count = 0;
 
-	for (int other = first; other < first + run->n; other++)
-		if (other != rank && find_step(run, other, mark).us >= least)
+	for (int rank = first; rank < first + run->n; rank++)
+		if (rank != end.rank && find_step(run, rank, end.mark).us >= least)
 			count++;
 	return count;
 }
@@ -81,12 +81,10 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 			outlier.excess = excess;
 		}
 	}
-	step = outlier.step;
-	if (!step)
-		return outlier;
-	outlier.kind = find_kind(run, step->end.rank, step->end.mark);
-	outlier.others =
-		count_others(run, step->end.rank, step->end.mark, step->us - outlier.excess / 2);
+	if ((step = outlier.step)) {
+		outlier.kind = find_kind(run, step);
+		outlier.others = count_others(run, step, step->us - outlier.excess / 2);
+	}
 	return outlier;
 }
 
