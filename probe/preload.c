@@ -18,10 +18,8 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 
-#ifdef OPEN_MPI
-#define BUILT_WITH "Open MPI"
-#else
-#define BUILT_WITH "MPICH"
+#ifndef OPEN_MPI /* mpi.h defines it as 1 */
+#define OPEN_MPI 0
 #endif
 
 static atomic_flag called = ATOMIC_FLAG_INIT; /* set by the first call, which is measured */
@@ -32,16 +30,15 @@ static char *words, **arguments; /* of ZIAPROBE, until the end of that call */
  * called. In that case, prints an error, once per job. */
 static bool is_same_mpi(void)
 {
-	static const char open_mpi[] = "Open MPI";
 	const char *version = mpi_version();
-	bool is_open_mpi = strncmp(version, open_mpi, strlen(open_mpi)) == 0;
+	bool is_open_mpi = strncmp(version, "Open MPI", 8) == 0;
 
-	if (is_open_mpi == (strcmp(BUILT_WITH, open_mpi) == 0))
+	if (is_open_mpi == OPEN_MPI)
 		return true;
 	if (launched_world().rank <= 0)
-		print_error("libziaprobe.so was built with " BUILT_WITH ", but %s uses %s; build "
-			    "it with that library (make MPICC=...)\n",
-			    program_name(), version);
+		print_error("libziaprobe.so was built with %s, but %s uses %s; build it with that "
+			    "library (make MPICC=...)\n",
+			    OPEN_MPI ? "Open MPI" : "MPICH", program_name(), version);
 	return false;
 }
 
