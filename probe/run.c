@@ -5,9 +5,6 @@
  */
 #include "run.h"
 
-#include <errno.h>
-#include <inttypes.h>
-
 struct world world = {-1, -1};
 
 /* Returns the time of CLOCK in us. */
@@ -45,13 +42,12 @@ struct estimate read_offset(clockid_t clock)
  * greater than MAX. TEXT may be NULL. */
 int64_t to_number(const char *text, int64_t max)
 {
-	intmax_t number;
+	int64_t number;
 
 	if (!text || !*text || text[strspn(text, "0123456789")])
 		return -1;
-	errno = 0;
-	number = strtoimax(text, NULL, 10);
-	return errno || number > max ? -1 : number;
+	number = strtoll(text, NULL, 10); /* INT64_MAX if the number is greater */
+	return number > max ? -1 : number;
 }
 
 /* Returns the rank that RANK sends its byte to, in a world of SIZE ranks: the same local rank in
