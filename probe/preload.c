@@ -23,7 +23,7 @@
 #endif
 
 static atomic_flag called = ATOMIC_FLAG_INIT; /* set by the first call, which is measured */
-static char *words, **arguments; /* of ZIAPROBE, until the end of that call */
+static char **arguments; /* the words of ZIAPROBE, until the end of that call */
 
 /* Returns whether the program's MPI is of the same kind, Open MPI or another, as the one that this
  * library was built with. If the kinds differ, so do their types, and no other MPI function may be
@@ -67,8 +67,7 @@ static void clean_environment(void)
  * first one is, and only if ziatest launched this process. */
 static bool begin_call(void)
 {
-	const char *given = getenv("ZIAPROBE");
-	char *rest;
+	char *given = getenv("ZIAPROBE"), *rest;
 	int count = 0;
 
 	if (!given || atomic_flag_test_and_set(&called))
@@ -77,12 +76,11 @@ static bool begin_call(void)
 		clean_environment();
 		return false;
 	}
-	words = strdup(given);
 	arguments = calloc(strlen(given) / 2 + 3, sizeof *arguments);
-	if (!words || !arguments)
+	if (!arguments)
 		return false;
 	arguments[0] = "ziaprobe";
-	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+	for (char *word = strtok_r(given, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		arguments[++count] = word;
 	begin(arguments);
 	return true;
@@ -95,7 +93,6 @@ static void end_call(int result)
 		measure();
 	disarm_timeout();
 	clean_environment();
-	free(words);
 	free(arguments);
 }
 
