@@ -137,9 +137,7 @@ void read_creation(struct record *record, int64_t boot)
 		record->existed = MIN(record->existed, oldest.created + 2 * TICK);
 	/* Look for a daemon among the parent and the next eight ancestors. What is older than the
 	 * launch, such as a batch script, was not created for it. */
-	for (int i = 0; i <= 8; i++) {
-		if (below.created < record->at[START] - 2 * TICK)
-			break;
+	for (int i = 0; i <= 8 && below.created >= record->at[START] - 2 * TICK; i++) {
 		if (below.parent == local || is_one_of(DAEMONS, &above)) {
 			process = below;
 			parent = above;
