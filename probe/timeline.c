@@ -54,31 +54,23 @@ static void draw_timeline(struct run *run, int rank)
 		}
 }
 
-/* Returns the mark that all ranks must have reached before RANK can reach MARK, or START if there
- * is none. */
-static enum mark common_mark(const struct run *run, int rank, enum mark mark)
-{
-	if (mark == CREATED && run->records[rank].by_mpirun)
-		return PARENT_CREATED; /* mpirun waits for all its daemons to report */
-	if (is_fence_left(mark))
-		return mark - 1;
-	return mark == INIT_RETURNED && run->fences == 0 ? MAIN_ENTERED : START;
-}
-
 /* Returns the point that RANK waited for before MARK. Its rank is -1 if there is none. */
 struct point find_awaited(const struct run *run, int rank, enum mark mark)
 {
-	struct point awaited = {-1, INIT_RETURNED, 0};
+	struct point awaited = {-1, START, 0};
 	int64_t tolerance;
 
+	if (mark == CREATED && run->records[rank].by_mpirun)
+		awaited.mark = PARENT_CREATED; /* mpirun waits for all its daemons to report */
+	else if (is_fence_left(mark))
+		awaited.mark = mark - 1;
+	else if (mark == INIT_RETURNED && run->fences == 0)
+		awaited.mark = MAIN_ENTERED;
+	awaited.rank = run->latest[awaited.mark]; /* -1 for START */
 	if (mark == REPLY_RECEIVED) {
 		awaited.rank = responder(rank, run->size, run->n);
-		/* A responder that also originates is in block 0. Its own reply comes first. */
-		if (awaited.rank != rank && run->replied[awaited.rank] != UNKNOWN)
-			awaited.mark = REPLY_RECEIVED;
-	} else {
-		awaited.mark = common_mark(run, rank, mark);
-		awaited.rank = run->latest[awaited.mark]; /* -1 for START */
+		/* Block 0 answers the last block after its own reply. */
+		awaited.mark = awaited.rank < rank ? REPLY_RECEIVED : INIT_RETURNED;
 	}
 	if (awaited.rank < 0)
 		return awaited;
@@ -105,18 +97,11 @@ static struct point find_previous(const struct run *run, int rank, enum mark mar
 /* Returns the column of the step that ends at MARK. */
 static enum column step_column(enum mark mark)
 {
-	switch (mark) {
-	case PARENT_CREATED:
-		return DAEMON;
-	case CREATED:
-		return SPAWN;
-	case MAIN_ENTERED:
-		return EXEC;
-	case REPLY_RECEIVED:
+	if (mark <= MAIN_ENTERED) /* DAEMON to EXEC */
+		return DAEMON + mark - PARENT_CREATED;
+	if (mark == REPLY_RECEIVED)
 		return EXCHANGE;
-	default:
-		return is_fence_left(mark) ? FENCE : INIT;
-	}
+	return is_fence_left(mark) ? FENCE : INIT;
 }
 
 /* Returns RANK's step that ends at MARK, which must come after START. It begins at the later of two
