@@ -33,21 +33,19 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 		[BLOCKED] = ", mostly blocked",
 		[COLUMNS] = "",
 	};
-	enum column column;
-	int rank;
+	const struct step *step = outlier->step;
 
-	if (!outlier->step) {
+	if (!step) {
 		fputs("outlier: none\n", stderr);
 		return;
 	}
-	column = outlier->step->column;
-	rank = outlier->step->end.rank;
-	fprintf(stderr, "outlier: %s of rank %s", headings[column].name, place_of(run, rank));
+	fprintf(stderr, "outlier: %s of rank %s", headings[step->column].name,
+		place_of(run, step->end.rank));
 	if (outlier->others > 0)
 		fprintf(stderr, " and %d more rank%s there", outlier->others,
 			outlier->others > 1 ? "s" : "");
-	print_partner(run, column, rank, " with ");
-	fprintf(stderr, ", %s ms above the median%s\n", format_value(column, outlier->excess),
+	print_partner(run, step->column, step->end.rank, " with ");
+	fprintf(stderr, ", %s ms above the median%s\n", format_value(step->column, outlier->excess),
 		kinds[outlier->kind]);
 }
 
