@@ -1,8 +1,7 @@
 /*
  * judge.c - whether the measurement is valid, and which warnings the result needs
  *
- * Off the clock, on rank 0, before the result is printed. Each check reports the first error that
- * it finds. Once a check has failed, no other check runs.
+ * Off the clock, on rank 0. Each check reports the first error that it finds.
  */
 #include "run.h"
 

@@ -91,9 +91,6 @@ struct work {
 	int64_t cpu : 40, cpu_wait : 40, faults : 24;
 } __attribute__((packed));
 
-/* Work is read with every stamp from MAIN_ENTERED to INIT_RETURNED. */
-enum { READINGS = INIT_RETURNED - MAIN_ENTERED + 1 };
-
 /* The columns of the reports, in the order in which they are printed: constant, name, and where
  * they are printed: for each RANK (the table of -v, and --ranks), for the PATH (summed over it, in
  * --csv), or for BOTH. DAEMON to EXEC, which are measured in ticks, come first, and CPU to FAULTS,
@@ -135,7 +132,7 @@ struct record {
 	int64_t jump; /* of the clock while the job ran; 0 if it may be an error of reading */
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
-	struct work readings[READINGS];
+	struct work readings[INIT_RETURNED - MAIN_ENTERED + 1]; /* from MAIN_ENTERED on */
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
 	char parent[16]; /* the name of that process, truncated by the kernel */
 	bool by_mpirun; /* whether the parent is mpirun or one of its daemons */

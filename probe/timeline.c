@@ -104,9 +104,8 @@ static enum column step_column(enum mark mark)
 	return is_fence_left(mark) ? FENCE : INIT;
 }
 
-/* Returns RANK's step that ends at MARK, which must come after START. It begins at the later of two
- * points: the rank's own last mark before it, and the one that the rank waited for. In a fence that
- * counts, a rank that did not wait has a step of length 0. */
+/* Returns RANK's step that ends at MARK, which must come after START. In a fence that counts, a rank
+ * that did not wait has a step of length 0. */
 struct step find_step(const struct run *run, int rank, enum mark mark)
 {
 	struct point own = find_previous(run, rank, mark), awaited;

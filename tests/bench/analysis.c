@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 		/* Nodes in no particular order */
 		record->node = (uint64_t)(rank / n + 1) * 0x9e3779b97f4a7c15;
 		record->clock = (struct estimate){rank / n ? draw(1000) : 0, 1};
-		for (int i = 0; i < READINGS; i++)
+		for (int i = 0; i <= INIT_RETURNED - MAIN_ENTERED; i++)
 			record->readings[i].cpu = record->readings[i].cpu_wait =
 				10000 * i + draw(10000);
 		snprintf(record->host, sizeof record->host, "nid%07d", rank / n);

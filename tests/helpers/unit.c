@@ -756,7 +756,7 @@ static void is_kind(int mark, int all, int cpu, int cpu_wait, enum column kind)
 	make_up();
 	delay_all(mark, all * ms);
 	delay(4, mark, 300 * ms);
-	for (int i = mark - MAIN_ENTERED; i < READINGS; i++) {
+	for (int i = mark - MAIN_ENTERED; i <= INIT_RETURNED - MAIN_ENTERED; i++) {
 		run.records[4].readings[i].cpu += cpu * ms;
 		run.records[4].readings[i].cpu_wait += MAX(cpu_wait, 0) * ms;
 	}
