@@ -67,8 +67,24 @@ static int64_t excess(struct estimate offset)
 	return llabs(offset.value) - offset.bound;
 }
 
-/* On rank 0: finds the reference clock, the offset of each block's clock from it, and the worst
- * clock: the one, other than the reference, whose offset exceeds its bound by most. */
+/* Returns the offset of RANK's clock from the reference clock, as measured. */
+struct estimate offset_of(const struct run *run, int rank)
+{
+	return run->offsets[rank / run->n];
+}
+
+/* Returns the offset to subtract from RANK's stamps. An offset within its bound counts as 0,
+ * because it may be noise. */
+int64_t correction(const struct run *run, int rank)
+{
+	struct estimate offset = offset_of(run, rank);
+
+	return excess(offset) > 0 ? offset.value : 0;
+}
+
+/* On rank 0: finds the reference clock, the offset of each block's clock from it, the worst clock
+ * (the one, other than the reference, whose offset exceeds its bound by most), and the corrected
+ * time. */
 void resolve_clocks(struct run *run)
 {
 	int blocks = run->size / run->n;
@@ -100,30 +116,10 @@ void resolve_clocks(struct run *run)
 		if (i != run->reference && (run->worst == run->reference ||
 					    excess(offsets[i]) > excess(offsets[run->worst])))
 			run->worst = i;
-}
-
-/* Returns the offset of RANK's clock from the reference clock, as measured. */
-struct estimate offset_of(const struct run *run, int rank)
-{
-	return run->offsets[rank / run->n];
-}
-
-/* Returns the offset to subtract from RANK's stamps. An offset within its bound counts as 0,
- * because it may be noise. */
-int64_t correction(const struct run *run, int rank)
-{
-	struct estimate offset = offset_of(run, rank);
-
-	return excess(offset) > 0 ? offset.value : 0;
-}
-
-/* Returns the time as measured by the reference clock. */
-int64_t corrected_time(const struct run *run)
-{
-	int64_t latest = INT64_MIN;
-
-	for (int rank = 0; rank < run->size; rank++)
+	run->corrected = UNKNOWN;
+	for (int rank = 0; rank < run->size && run->launch_clock_known; rank++)
 		if (run->replied[rank] != UNKNOWN)
-			latest = MAX(latest, run->replied[rank] - correction(run, rank));
-	return latest - run->start;
+			run->corrected =
+				MAX(run->corrected,
+				    run->replied[rank] - correction(run, rank) - run->start);
 }

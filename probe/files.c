@@ -116,7 +116,7 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
 		run->n, run->size);
 	write_ms(file, run->time);
-	write_ms(file, run->launch_clock_known ? corrected_time(run) : UNKNOWN);
+	write_ms(file, run->corrected);
 	fprintf(file, ",%d", run->slowest);
 	write_text(file, run->records[run->slowest].host);
 	for (enum column column = 0; column < COLUMNS; column++)

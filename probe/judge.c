@@ -139,7 +139,7 @@ static int check_time(const struct run *run)
 	int64_t time = run->time;
 
 	if (run->launch_clock_known)
-		time = MIN(time, corrected_time(run));
+		time = MIN(time, run->corrected);
 	if (time >= 0)
 		return 1;
 	print_error("the time is negative (%.6f s): rank %d on %s received its reply before the "
@@ -174,7 +174,7 @@ static void warn_about_clocks(const struct run *run)
 		snprintf(blame, sizeof blame, ", so it is probably %s's", reference);
 	if (run->launch_clock_known)
 		snprintf(corrected, sizeof corrected, "the corrected time is %.2f ms",
-			 (double)corrected_time(run) / 1000);
+			 (double)run->corrected / 1000);
 	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the %s; %d of the "
 		      "other %d clocks %s off%s; %s; synchronise the clocks and run again\n",
 		      host_of(run, run->worst * run->n), (double)llabs(worst.value) / 1000,

@@ -150,6 +150,7 @@ struct run {
 	int slowest; /* the rank that determined it */
 	/* From resolve_clocks() */
 	int launch_clock_known;
+	int64_t corrected; /* the time by the reference clock; UNKNOWN if that is the median */
 	struct estimate *offsets; /* of each block's clock from the reference clock */
 	int reference; /* the block whose clock that is */
 	int worst; /* the block whose clock is most clearly off; REFERENCE if it is the only one */
@@ -223,7 +224,6 @@ struct estimate compare_clocks(int block, int blocks, int n);
 void resolve_clocks(struct run *run);
 struct estimate offset_of(const struct run *run, int rank);
 int64_t correction(const struct run *run, int rank);
-int64_t corrected_time(const struct run *run);
 
 /* ---- gather.c: what rank 0 needs to know about every rank ---- */
 

@@ -438,7 +438,8 @@ static struct run *is_worst(int blocks, int launch, const struct estimate *clock
 static void test_clocks(void)
 {
 	static struct record records[8];
-	struct run eight = {.size = 8, .n = 1, .records = records}, *three;
+	static int64_t replied[8];
+	struct run eight = {.size = 8, .n = 1, .replied = replied, .records = records}, *three;
 
 	is_worst(1, -1, NULL, 0, 0, OFFSET(0, 0), "a single clock is not off");
 	is_worst(3, -1, CLOCKS({0, 4}, {0, 3}), 0, 2, OFFSET(0, 3),
@@ -454,9 +455,10 @@ static void test_clocks(void)
 	ok(three->slowest == 5 && three->time == 5, "the latest stamp is the result");
 	three = is_worst(3, 1, CLOCKS({100, 3}, {2, 4}), 1, 0, OFFSET(-100, 3),
 			 "the clock furthest from the launch node's");
-	ok(corrected_time(three) == 7 + 100 - 3, "the latest corrected stamp is used");
-	three->offsets[0].bound = 100;
-	ok(correction(three, 0) == 0 && corrected_time(three) == 8 + 98 - 3,
+	ok(three->corrected == 7 + 100 - 3, "the latest corrected stamp is used");
+	three = is_worst(3, 1, CLOCKS({100, 100}, {2, 4}), 1, 0, OFFSET(-100, 100),
+			 "a clock that may agree with the launch node's");
+	ok(correction(three, 0) == 0 && three->corrected == 8 - 3,
 	   "an offset within its bound counts as 0");
 	three->replied[1] = 8;
 	find_result(three);
@@ -538,9 +540,7 @@ static void test_judge(void)
 	run.time = -1;
 	ok(first_error() == 5, "a negative time");
 	run.time = 0;
-	run.replied[0] = s + 5;
-	run.offsets[0] = (struct estimate){6, 0};
-	run.replied[1] = run.replied[4] = run.replied[5] = 0;
+	run.corrected = -1;
 	ok(first_error() == 5, "a negative corrected time");
 	run.launch_clock_known = 0;
 	ok(first_error() == 0, "without the launch node's clock, there is no corrected time");
