@@ -176,7 +176,9 @@ static void find_values(struct run *run, int rank)
 	for (enum mark mark = PARENT_CREATED; mark < MARKS; mark++) {
 		struct step step = find_step(run, rank, mark);
 
-		values[WAIT] -= MAX(step.us, 0);
+		if (step.us == UNKNOWN)
+			continue;
+		values[WAIT] -= step.us;
 		for (enum column column = 0; column < COLUMNS; column++)
 			add(values + column, step_value(run, &step, column));
 	}
