@@ -322,13 +322,14 @@ int main(int argc, char **argv)
 		}
 		at = optind;
 	}
-	if (argc - optind < 1)
+	argv += optind;
+	if (!argv[0])
 		fail(2, "N, the number of processes per node, is missing");
-	words[0] = words[4] = number("N", argv[optind]);
-	if (argc - optind >= 2)
-		launcher = argv[optind + 1];
-	if (argc - optind >= 3)
-		program = argv[optind + 2];
+	words[0] = words[4] = number("N", argv[0]);
+	if (argv[1]) {
+		launcher = argv[1];
+		program = argv[2];
+	}
 	if (strchr("-#", launcher[strspn(launcher, " \t\n")])) /* or if there is nothing else */
 		fail(2, "'%s', the argument after N, is not a launcher; put options before N",
 		     launcher);
@@ -362,7 +363,7 @@ int main(int argc, char **argv)
 		words[1] = "/usr/bin/env";
 		words[3] = variable = malloc(size + sizeof "ZIAPROBE=" + sizeof sec + sizeof usec);
 		count = 4;
-		for (char **word = argv + optind + 2; *word; word++)
+		for (char **word = argv + 2; *word; word++)
 			words[count++] = *word;
 	}
 	write_launcher(out, launcher, words[0]);

@@ -23,7 +23,6 @@
 #endif
 
 static atomic_flag called = ATOMIC_FLAG_INIT; /* set by the first call, which is measured */
-static char **arguments; /* the words of ZIAPROBE, until the end of that call */
 
 /* Returns whether the program's MPI is of the same kind, Open MPI or another, as the one that this
  * library was built with. If the kinds differ, so do their types, and no other MPI function may be
@@ -36,9 +35,10 @@ static bool is_same_mpi(void)
 	if (is_open_mpi == OPEN_MPI)
 		return true;
 	if (launched_world().rank <= 0)
-		print_error("libziaprobe.so was built with %s, but %s uses %s; build it with that "
-			    "library (make MPICC=...)\n",
-			    OPEN_MPI ? "Open MPI" : "MPICH", program_name(), version);
+		print_error("libziaprobe.so was built with %s, but %s uses %.*s; build it with "
+			    "that library (make MPICC=...)\n",
+			    OPEN_MPI ? "Open MPI" : "MPICH", program_name(),
+			    (int)strcspn(version, ","), version);
 	return false;
 }
 
@@ -76,12 +76,11 @@ static bool begin_call(void)
 		clean_environment();
 		return false;
 	}
-	arguments = calloc(strlen(given) / 2 + 3, sizeof *arguments);
-	if (!arguments)
-		return false;
-	arguments[0] = "ziaprobe";
+	char *arguments[strlen(given) / 2 + 3]; /* its words, after the program's name */
+
 	for (char *word = strtok_r(given, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		arguments[++count] = word;
+	arguments[count + 1] = NULL;
 	begin(arguments);
 	return true;
 }
@@ -93,7 +92,6 @@ static void end_call(int result)
 		measure();
 	disarm_timeout();
 	clean_environment();
-	free(arguments);
 }
 
 #define INIT(name, parameters, passed_on)                                                          \

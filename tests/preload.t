@@ -62,7 +62,7 @@ static void start_mpi(int with_threads)
 	const char *left_over = getenv("LEFT"), *preload, *argument = optarg;
 	int result, provided = -1, level, index = optind, blocked = blocks_alarm();
 	struct sigaction before, after;
-	double left_before = left(), begun = seconds();
+	double left_before = left();
 
 	sigaction(SIGALRM, NULL, &before);
 	if (with_threads)
@@ -75,15 +75,12 @@ static void start_mpi(int with_threads)
 	CHECK(!with_threads || provided == level);
 	sigaction(SIGALRM, NULL, &after);
 	CHECK(before.sa_handler == after.sa_handler);
-	CHECK((before.sa_flags & SA_RESTART) == (after.sa_flags & SA_RESTART));
 	CHECK(blocks_alarm() == blocked);
 	CHECK(!blocked || system("! grep -h SigBlk /proc/$PPID/task/*/status |"
 				 "grep -qv '[2367abef]...$'") == 0); /* in no thread */
 	sigaction(SIGRTMAX - 1, NULL, &after);
 	CHECK(after.sa_handler == SIG_DFL);
-	left_before -= seconds() - begun;
-	CHECK(left() <= (left_before > 0 ? left_before + 0.01 : 0.01));
-	CHECK(left_before < 100 || left() > 100);
+	CHECK(left() <= left_before && (left_before < 200 || left() > 100));
 	CHECK(optarg == argument && optind == index);
 	CHECK(!getenv("ZIAPROBE"));
 	preload = getenv("LD_PRELOAD");
@@ -293,7 +290,7 @@ for mpi in openmpi mpich; do
 
 	# Errors are printed once, and the program runs on.
 	expect arguments 7 "$direct 'ZIAPROBE=1 2' ../program first file" \
-		"$error expected exactly three arguments: .*" 'usage: .*'
+		"$error expected exactly three arguments .*" 'usage: .*'
 	expect wrong-n 7 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../program first file" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
 	expect cyclic 7 "../ziatest 2 'srun -N 2 -n 4 -m cyclic --ntasks-per-node' \\
