@@ -53,18 +53,18 @@ static struct {
 static const char *parse(char **argv)
 {
 	static char wrong[200];
-	const char *numbers[3] = {NULL};
 	int64_t sec, usec, n;
-	int count = 0;
+	int count = 0; /* of the arguments before the options */
 
-	for (char **word = argv + 1; *word; word++) {
+	while (argv[1 + count] && *argv[1 + count] != '-')
+		count++;
+	if (count != 3)
+		return "expected exactly three arguments before the options: SEC, USEC and N; "
+		       "ziatest appends ziaprobe itself, so do not name it in the launcher";
+	for (char **word = argv + 4; *word; word++) {
 		const char *option = *word, *value = word[1]; /* NULL after the last word */
 
-		if (*option != '-') {
-			if (count < 3)
-				numbers[count] = option;
-			count++;
-		} else if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
+		if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
 			options.verbose = 1;
 		} else if (value && strcmp(option, "--csv") == 0) {
 			options.csv = *++word;
@@ -81,15 +81,12 @@ static const char *parse(char **argv)
 			return wrong;
 		}
 	}
-	if (count != 3)
-		return "expected exactly three arguments: SEC, USEC and N; ziatest appends "
-		       "ziaprobe itself, so do not name it in the launcher";
 	/* Only half the range is allowed, so that differences do not overflow. */
-	if ((sec = to_number(numbers[0], INT64_MAX / 1000000 / 2)) < 0)
+	if ((sec = to_number(argv[1], INT64_MAX / 1000000 / 2)) < 0)
 		return "SEC, the start in seconds since 1970, must be a whole number";
-	if ((usec = to_number(numbers[1], 999999)) < 0)
+	if ((usec = to_number(argv[2], 999999)) < 0)
 		return "USEC, the microseconds of the start, must be a number from 0 to 999999";
-	if ((n = to_number(numbers[2], INT_MAX)) < 1)
+	if ((n = to_number(argv[3], INT_MAX)) < 1)
 		return "N, the number of processes per node, must be a whole number, 1 or more";
 	options.start = sec * 1000000 + usec;
 	options.n = (int)n;

@@ -28,22 +28,12 @@ void sleep_until_released(void)
 	sleep_until_complete(&request);
 }
 
-/* Returns how far this node's clock has jumped since RAW was read in main: by how much the realtime
- * clock has moved relative to the raw monotonic clock, which nobody can set or slew. Returns 0 if
- * that is within the error of the two readings. */
-static int64_t measure_jump(struct estimate raw)
-{
-	struct estimate later = read_offset(CLOCK_MONOTONIC_RAW);
-	int64_t jump = later.value - raw.value;
-
-	return llabs(jump) > later.bound + raw.bound ? jump : 0;
-}
-
 /* Completes MINE, the record of this rank, and brings the records of all ranks to rank 0. BOOT is
  * the stamp at which this node booted, and RAW the offset of the realtime clock from the raw
  * monotonic clock; both were read when main was entered. */
 void gather_records(struct run *run, struct record *mine, int64_t boot, struct estimate raw)
 {
+	struct estimate later;
 	MPI_Request request;
 
 	identify_node(mine);
@@ -58,7 +48,9 @@ void gather_records(struct run *run, struct record *mine, int64_t boot, struct e
 	 * all ranks first wait for each other in a barrier, in which they sleep. */
 	MPI_Ibarrier(MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);
-	mine->jump = measure_jump(raw); /* All clocks have been compared by now. */
+	/* All clocks have been compared by now. Nobody can set or slew the raw clock. */
+	later = read_offset(CLOCK_MONOTONIC_RAW);
+	mine->jump = (struct estimate){later.value - raw.value, later.bound + raw.bound};
 	MPI_Gather(mine, sizeof *mine, MPI_BYTE, run->records, sizeof *mine, MPI_BYTE, 0,
 		   MPI_COMM_WORLD);
 }

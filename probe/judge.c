@@ -13,7 +13,7 @@ static const char *host_of(const struct run *run, int rank)
 }
 
 /* Returns a hash of the node of RECORD's rank and, if WITH_HOST is set, of the host name. */
-static uint64_t place_of(const struct record *record, int with_host)
+static uint64_t place_key(const struct record *record, int with_host)
 {
 	return with_host ? hash(record->node, record->host) : record->node;
 }
@@ -29,10 +29,10 @@ static int find_shared_node(const struct run *run, int same_host, int *earlier)
 
 	for (int i = 0; i < blocks && later < 0; i++) {
 		const struct record *record = run->records + i * run->n;
-		uint64_t place = place_of(record, same_host);
+		uint64_t place = place_key(record, same_host);
 		size_t slot = place % (2 * (size_t)blocks);
 
-		while (table[slot] && place_of(table[slot], same_host) != place)
+		while (table[slot] && place_key(table[slot], same_host) != place)
 			slot = (slot + 1) % (2 * (size_t)blocks);
 		if (table[slot]) {
 			*earlier = (int)(table[slot] - run->records);
@@ -84,14 +84,14 @@ static int check_placement(const struct run *run)
 static int check_jumps(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++) {
-		int64_t jump = run->records[rank].jump;
+		struct estimate jump = run->records[rank].jump;
 
-		if (!is_large(run, (struct estimate){jump, 0}))
+		if (!is_large(run, jump))
 			continue;
 		print_error("the clock of %s was set or slewed %s by %.3f ms while the job ran; "
 			    "run again when nothing is changing it (NTP, PTP, an administrator)\n",
-			    host_of(run, rank), jump > 0 ? "forward" : "back",
-			    (double)llabs(jump) / 1000);
+			    host_of(run, rank), jump.value > 0 ? "forward" : "back",
+			    (double)llabs(jump.value) / 1000);
 		return 0;
 	}
 	return 1;

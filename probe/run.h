@@ -129,7 +129,7 @@ struct record {
 			    * fence in which it did not wait has no FENCE_LEFT. */
 	int64_t repeat; /* the round trip of the repeated exchange, or UNKNOWN */
 	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
-	int64_t jump; /* of the clock while the job ran; 0 if it may be an error of reading */
+	struct estimate jump; /* of the clock, from main to the comparison of the clocks */
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
 	struct work readings[INIT_RETURNED - MAIN_ENTERED + 1]; /* from MAIN_ENTERED on */
@@ -183,10 +183,10 @@ void *allocate(int count, size_t size);
 
 /* ---- work.c: how this process spent its time: on a CPU, waiting for one, or blocked ---- */
 
+extern struct work own_readings[]; /* of this process, from MAIN_ENTERED on */
 void note_work(enum mark mark);
-struct work work_between(enum mark from, enum mark to);
 void store_readings(struct record *record);
-struct work recorded_work(const struct record *record, enum mark from, enum mark to);
+struct work work_between(const struct work *readings, enum mark from, enum mark to);
 
 /* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
 

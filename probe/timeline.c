@@ -140,7 +140,7 @@ int64_t step_value(const struct run *run, const struct step *step, enum column c
 		return UNKNOWN;
 	if (step->column != EXEC && !(step->column == INIT && run->fences > 0))
 		return UNKNOWN;
-	work = recorded_work(run->records + step->end.rank, step->previous, step->end.mark);
+	work = work_between(run->records[step->end.rank].readings, step->previous, step->end.mark);
 	if (column == FAULTS)
 		return work.faults;
 	cpu = MIN(work.cpu, step->us);

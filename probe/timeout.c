@@ -75,7 +75,7 @@ void note_time(int64_t us)
  * The parts add up to MS. */
 static void describe_work(char *text, size_t size, enum mark from, int64_t ms)
 {
-	struct work work = work_between(from, TIMED_OUT);
+	struct work work = work_between(own_readings, from, TIMED_OUT);
 	int64_t cpu = MIN(work.cpu / 1000, ms), cpu_wait = MIN(work.cpu_wait / 1000, ms - cpu);
 	int length = snprintf(text, size, ": cpu %lld ms", (long long)cpu);
 

@@ -10,7 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static struct work readings[TIMED_OUT + 1];
+#pragma GCC diagnostic ignored "-Wconversion" /* comes with every assignment to a bit-field */
+
+struct work own_readings[TIMED_OUT - MAIN_ENTERED + 1];
 
 static int schedstat = -2; /* not opened yet; it is kept open because opening it takes 4 us */
 
@@ -46,42 +48,31 @@ void note_work(enum mark mark)
 	int before = errno;
 
 	getrusage(RUSAGE_SELF, &usage);
-	readings[mark] = (struct work){read_clock(cpu), read_cpu_wait(), usage.ru_majflt};
+	own_readings[mark - MAIN_ENTERED] =
+		(struct work){read_clock(cpu), read_cpu_wait(), usage.ru_majflt};
 	errno = before;
 }
 
-/* Returns LATER minus EARLIER. Threads that are in fences at the same time may have taken the two
- * readings in the opposite order, so negative differences become 0. */
-static struct work subtract(struct work earlier, struct work later)
-{
-	int known = earlier.cpu_wait >= 0 && later.cpu_wait >= 0;
-
-	return (struct work){MAX(later.cpu - earlier.cpu, 0),
-			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : -1,
-			     MAX(later.faults - earlier.faults, 0)};
-}
-
-/* Returns what this process did between the readings at FROM and TO. Async-signal-safe. */
-struct work work_between(enum mark from, enum mark to)
-{
-	return subtract(readings[from], readings[to]);
-}
-
-/* Stores all readings in RECORD. Later ones will not include cpu_wait. */
+/* Stores the readings of this process in RECORD. Later ones will not include cpu_wait. */
 void store_readings(struct record *record)
 {
-	memcpy(record->readings, readings + MAIN_ENTERED, sizeof record->readings);
+	memcpy(record->readings, own_readings, sizeof record->readings);
 	close(schedstat);
 	schedstat = -1; /* The user's program may get the same descriptor. */
 }
 
-/* Returns what the process of RECORD did between its readings at FROM and TO. Before main, all
- * readings are 0. */
-struct work recorded_work(const struct record *record, enum mark from, enum mark to)
+/* Returns what a process did between the marks FROM and TO, given its readings from MAIN_ENTERED on.
+ * Before main, all readings are 0. Threads that are in fences at the same time may have taken two
+ * readings in the opposite order, so negative differences become 0. Async-signal-safe. */
+struct work work_between(const struct work *readings, enum mark from, enum mark to)
 {
-	struct work earlier = {0, 0, 0};
+	struct work earlier = {0, 0, 0}, later = readings[to - MAIN_ENTERED];
+	bool known;
 
 	if (from >= MAIN_ENTERED)
-		earlier = record->readings[from - MAIN_ENTERED];
-	return subtract(earlier, record->readings[to - MAIN_ENTERED]);
+		earlier = readings[from - MAIN_ENTERED];
+	known = earlier.cpu_wait >= 0 && later.cpu_wait >= 0;
+	return (struct work){MAX(later.cpu - earlier.cpu, 0),
+			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : -1,
+			     MAX(later.faults - earlier.faults, 0)};
 }

@@ -70,8 +70,8 @@ for mpi in openmpi mpich; do
 
 	# Wrong arguments: one error per job
 	expect none 2 'srun $four 2 ../ziaprobe' \
-		"$error expected exactly three arguments: SEC, USEC and N; ziatest appends \
-ziaprobe itself, so do not name it in the launcher" \
+		"$error expected exactly three arguments before the options: SEC, USEC and N; \
+ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		'usage: LAUNCHER ziaprobe SEC USEC N .*'
 	expect unknown 2 'srun $four 2 ../ziaprobe 1 2 2 --unknown' \
 		"$error unknown option .*'--unknown'" 'usage: .*'
@@ -92,7 +92,7 @@ ziaprobe itself, so do not name it in the launcher" \
 		END' \
 		"$error SEC, .* must be .*" 'usage: .*' "$error USEC, .* must be .*" 'usage: .*' \
 		"$error N, .* must be .*" 'usage: .*' \
-		"$error expected exactly three arguments: .*" 'usage: .*' \
+		"$error expected exactly three arguments .*" 'usage: .*' \
 		"$error --timeout must be .*" 'usage: .*' \
 		"$error .*missing value: '--csv'" 'usage: .*'
 

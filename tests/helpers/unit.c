@@ -285,24 +285,26 @@ static void test_work(void)
 	if (pthread_create(&thread, NULL, note_exit, NULL) != 0)
 		abort();
 	pthread_join(thread, NULL);
-	work = work_between(MAIN_ENTERED, INIT_RETURNED);
+	work = work_between(own_readings, MAIN_ENTERED, INIT_RETURNED);
 	ok(work.cpu >= ended - begun - 1 && work.cpu <= cpu_time() - before + 1,
 	   "the main thread's time on a CPU, read by another thread");
-	readings[FENCE_ENTERED] = readings[FENCE_LEFT] = (struct work){5, 7, 3};
-	readings[FENCE_ENTERED].cpu_wait = -1;
+	own_readings[FENCE_ENTERED - MAIN_ENTERED] = own_readings[FENCE_LEFT - MAIN_ENTERED] =
+		(struct work){5, 7, 3};
+	own_readings[FENCE_ENTERED - MAIN_ENTERED].cpu_wait = -1;
 	store_readings(&record);
-	work = recorded_work(&record, START, FENCE_ENTERED);
+	work = work_between(record.readings, START, FENCE_ENTERED);
 	ok(work.cpu == 5 && work.cpu_wait == -1 && work.faults == 3,
 	   "work is counted from 0 at the start, and may be unknown");
-	work = recorded_work(&record, FENCE_ENTERED, FENCE_LEFT);
+	work = work_between(record.readings, FENCE_ENTERED, FENCE_LEFT);
 	ok(work.cpu == 0 && work.cpu_wait == -1, "so is what is counted from there");
-	readings[MAIN_ENTERED] = (struct work){9, 9, 9}; /* fences that overlap */
+	own_readings[MAIN_ENTERED - MAIN_ENTERED] =
+		(struct work){9, 9, 9}; /* fences that overlap */
 	store_readings(&record);
-	work = recorded_work(&record, MAIN_ENTERED, FENCE_LEFT);
+	work = work_between(record.readings, MAIN_ENTERED, FENCE_LEFT);
 	ok(work.cpu == 0 && work.cpu_wait == 0 && work.faults == 0, "work is never negative");
-	readings[FENCE_LEFT] = (struct work){86400 * s, 86400 * s, 1 << 22};
+	own_readings[FENCE_LEFT - MAIN_ENTERED] = (struct work){86400 * s, 86400 * s, 1 << 22};
 	store_readings(&record);
-	work = recorded_work(&record, START, FENCE_LEFT);
+	work = work_between(record.readings, START, FENCE_LEFT);
 	ok(work.cpu == 86400 * s && work.cpu_wait == 86400 * s && work.faults == 1 << 22,
 	   "a day of work, and 16 GiB of page faults, can be stored");
 }
@@ -319,21 +321,19 @@ static void test_arguments(void)
 	is_parsed("1771328648 32530 4 ", 1771328648 * s + 32530, 4, 0);
 	is_parsed("1 999999 2147483647 ", 1 * s + 999999, INT_MAX, 0);
 	is_parsed("1 2 3 --timeout 30 ", 1 * s + 2, 3, 30);
-	is_parsed("--timeout 30 1 2 3 ", 1 * s + 2, 3, 30);
+	is_parsed("1 2 3 -t 30 -v ", 1 * s + 2, 3, 30);
 	is_parsed("1 2 3 --timeout ", 0, -1, 0);
-	is_parsed("-t 2147483647 1 2 3 ", 1 * s + 2, 3, INT_MAX);
-	is_parsed(" 0 1 ", 0, -1, 0);
+	is_parsed("1 2 3 -t 2147483647 ", 1 * s + 2, 3, INT_MAX);
+	is_parsed("-v 1 2 3 ", 0, -1, 0);
+	is_parsed("1 2 3 -v 4 ", 0, -1, 0);
 	is_parsed("1 0 2147483648 ", 0, -1, 0);
-	is_parsed("1 0 1x ", 0, -1, 0);
 	is_parsed("9223372036854 0 1 ", 0, -1, 0);
 	is_parsed("99999999999999999999 0 1 ", 0, -1, 0);
-	is_parsed("1 0 1 -t 2147483648 ", 0, -1, 0);
-	is_parsed("1 0 1 -t30 ", 0, -1, 0);
 	ok(responder(INT_MAX - 1, INT_MAX, INT_MAX) == INT_MAX - 1, "the largest N");
-	is_parsed("1 -v 2 --csv --ranks 3 --ranks b ", 1 * s + 2, 3, 0);
+	is_parsed("1 2 3 -v --csv --ranks --ranks b ", 1 * s + 2, 3, 0);
 	ok(options.verbose && strcmp(options.csv, "--ranks") == 0 &&
 		   strcmp(options.ranks, "b") == 0,
-	   "options among the numbers");
+	   "all options");
 }
 
 static void test_launchers(void)
@@ -395,12 +395,6 @@ static void test_offset(void)
 		ok(offset.value == 100 * s && offset.bound == 2,
 		   "one of three comparisons of two clocks is interrupted");
 	}
-	interruption = INT_MAX;
-	ok(measure_jump((struct estimate){100 * s - 4, 2}) == 0 &&
-		   measure_jump((struct estimate){100 * s - 5, 2}) == 5 &&
-		   measure_jump((struct estimate){100 * s + 5, 2}) == -5,
-	   "a jump counts if it exceeds the bounds of both readings");
-	interruption = 0;
 }
 
 /* Checks which clocks are the reference and the worst one, and the offset of the worst, of BLOCKS
@@ -511,14 +505,15 @@ static void test_judge(void)
 	run.launch_clock_known = 1;
 	record = run.records + 3;
 	ok(first_error() == 0, "a valid measurement");
-	record->jump = -1000;
+	record->jump = (struct estimate){-1000, 2001};
 	ok(first_error() == 0, "a jump of 1 ms");
-	record->jump--;
+	record->jump.value = 2001;
+	ok(first_error() == 0, "a jump that may be an error of reading");
+	record->jump.bound = 2000;
 	ok(first_error() == 2, "a jump of more than 1 ms");
-	record->jump = 2001;
 	run.time = 200 * ms;
 	ok(first_error() == 2, "a jump of more than 1 % of the time");
-	record->jump = 2000;
+	record->jump.value = 2000;
 	ok(first_error() == 0, "a jump of 1 % of the time");
 	record->at[START]++;
 	ok(first_error() == 3, "a rank that was given another start");
@@ -536,7 +531,7 @@ static void test_judge(void)
 	ok(first_error() == 0, "in existence before the start, but not by the reference clock");
 	record->existed = s + 30 * ms;
 
-	record->jump = 0;
+	record->jump.value = 0;
 	run.time = -1;
 	ok(first_error() == 5, "a negative time");
 	run.time = 0;
