@@ -93,8 +93,8 @@ static const char *parse(char **argv)
 	return NULL;
 }
 
-/* Returns the rank that sends its byte to RANK: the same local rank in the previous block, or in the
- * last block if RANK is in the first. Returns -1 if that is RANK itself, or a responder. */
+/* Returns the rank that sends its byte to RANK: the same local rank in the previous block, or in
+ * the last block if RANK is in the first. Returns -1 if that is RANK itself or a responder. */
 static int originator(int rank, int size, int n)
 {
 	int from = (int)(((int64_t)rank + size - n) % size);
@@ -222,7 +222,7 @@ static int print_result(struct run *run)
 
 static struct record mine; /* of this rank */
 
-/* What else begin() leaves for measure(). */
+/* What else measure() needs from begin(). */
 static struct {
 	struct estimate boot; /* the stamp at which this node booted */
 	struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */

@@ -340,8 +340,8 @@ int main(int argc, char **argv)
 		     launcher);
 	if (program && (strchr("-", *program) || strchr(program, '='))) /* or if it is empty */
 		fail(2,
-		     "'%s' is not a program: it is empty, begins with - or contains =; put options "
-		     "before N, and quote the launcher with its options: '%s ...'",
+		     "'%s' is not a program: it must not be empty, begin with - or contain =; put "
+		     "options before N, and quote the launcher with its options: '%s ...'",
 		     program, launcher);
 	if (program && !strpbrk(launcher, special) && !ends_in_option(launcher))
 		fail(2, "'%s' has no place for N; end it with the option that takes N, or use {}",

@@ -30,8 +30,8 @@
 
 /* The first fences. Callbacks write here from the library's thread. */
 static struct fence {
-	_Atomic int64_t entered, ended; /* stamps; 0 until then */
-	atomic_bool waited; /* whether this rank waits, or has waited; if not, it does other work */
+	_Atomic int64_t entered, ended; /* stamps; 0 if not yet */
+	atomic_bool waited; /* whether this rank waits or has waited, rather than working */
 	void (*done)(int status, void *data); /* the callback of the caller, if non-blocking */
 	void *data; /* for that callback */
 } fences[FENCES];
@@ -91,7 +91,7 @@ static _Thread_local int depth;
 /* The index of the fence that this thread entered last, or -1 if that does not count. */
 static _Thread_local int last_entered = -1;
 
-/* Begins a fence of INTERFACE, in which this rank WAITS from the start or may begin to later. It
+/* Begins a fence of INTERFACE. If WAITS is not set, this rank may begin to wait later. The fence
  * counts only if it is a fence OF_ALL ranks and not inside another. Returns its index, or -1 if it
  * does not count. */
 static int enter_fence(const char *interface, int of_all, bool waits)

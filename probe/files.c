@@ -37,22 +37,22 @@ static FILE *open_file(const char *option, const char *name, const char *header,
 	struct stat before;
 	bool readable = stat(name, &before) != 0 || S_ISREG(before.st_mode);
 	FILE *file = fopen(name, readable ? "a+" : "w");
-	bool empty = !file || !readable || !fgets(line, sizeof line, file), cut = false;
+	bool is_new = !file || !readable || !fgets(line, sizeof line, file), cut = false;
 
-	if (!empty && strcmp(line, header) != 0) {
+	if (!is_new && strcmp(line, header) != 0) {
 		print_error("'%.500s' begins with another header: it was written by another "
 			    "version, or not by %s; choose a new file\n",
 			    name, option);
 		fclose(file);
 		return NULL;
 	}
-	if (!empty) {
+	if (!is_new) {
 		cut = fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
 		file = freopen(name, keep ? "a" : "w", file);
 	}
 	if (!file)
 		print_failure("open", name);
-	else if (empty || !keep)
+	else if (is_new || !keep)
 		fputs(header, file);
 	else if (cut)
 		fputc('\n', file);

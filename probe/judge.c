@@ -12,10 +12,10 @@ static const char *host_of(const struct run *run, int rank)
 	return run->records[rank].host;
 }
 
-/* Returns a hash of the node of RECORD's rank and, if WITH_HOST is set, of the host name. */
-static uint64_t place_key(const struct record *record, int with_host)
+/* Returns a hash of the node of RECORD's rank and, if SAME_HOST is set, of the host name. */
+static uint64_t place_key(const struct record *record, int same_host)
 {
-	return with_host ? hash(record->node, record->host) : record->node;
+	return same_host ? hash(record->node, record->host) : record->node;
 }
 
 /* Looks for two blocks on one node. If SAME_HOST is set, their host names must also be the same:
@@ -80,7 +80,7 @@ static int check_placement(const struct run *run)
 }
 
 /* A jump between two stamps makes their difference wrong. A jump before the clocks were compared
- * also makes the offset and the corrected time wrong, however small the bound is. */
+ * also makes the offset and the corrected time wrong, however small the offset's bound is. */
 static int check_jumps(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++) {
@@ -133,7 +133,7 @@ static int check_existence(const struct run *run)
 	return 1;
 }
 
-/* Fails if the time is negative, as measured or by the reference clock. */
+/* Fails if the time, measured or corrected, is negative. */
 static int check_time(const struct run *run)
 {
 	int64_t time = run->time;

@@ -23,6 +23,7 @@ void find_path(const struct run *run, struct path *path)
 	for (; end.mark != START; end = step.begin) {
 		step = find_step(run, end.rank, end.mark);
 		step.begin.at = MIN(step.begin.at, end.at); /* clocks may be off by their bounds */
+		step.end = end;
 		step.us = end.at - step.begin.at;
 		path->step[--path->first] = step;
 	}
@@ -49,8 +50,8 @@ static enum column find_kind(const struct run *run, const struct step *step)
 	return kind;
 }
 
-/* Returns how many other ranks of the block have a step that is the same as STEP and at least LEAST
- * long. */
+/* Returns how many other ranks of STEP's block have a step that ends at the same mark and is at
+ * least LEAST long. */
 static int count_others(const struct run *run, const struct step *step, int64_t least)
 {
 	struct point end = step->end;

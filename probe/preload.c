@@ -18,7 +18,7 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 
-#ifndef OPEN_MPI /* mpi.h defines it as 1 */
+#ifndef OPEN_MPI /* Open MPI's mpi.h defines it as 1 */
 #define OPEN_MPI 0
 #endif
 
@@ -76,7 +76,7 @@ static bool begin_call(void)
 		clean_environment();
 		return false;
 	}
-	char *arguments[strlen(given) / 2 + 3]; /* its words, after the program's name */
+	char *arguments[strlen(given) / 2 + 3]; /* GIVEN's words, which it keeps, from index 1 on */
 
 	for (char *word = strtok_r(given, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		arguments[++count] = word;

@@ -46,7 +46,7 @@ int64_t to_number(const char *text, int64_t max)
 
 	if (!text || !*text || text[strspn(text, "0123456789")])
 		return -1;
-	number = strtoll(text, NULL, 10); /* INT64_MAX if the number is greater */
+	number = strtoll(text, NULL, 10); /* INT64_MAX if it is out of range */
 	return number > max ? -1 : number;
 }
 

@@ -15,8 +15,8 @@
  *	jump		a change that somebody made to a node's clock, at once or by slewing
  *	estimate	a value with a bound: the true value is at most BOUND away from it
  *
- * The sections from run.c on are the files, in the best order to read them. Each file calls only
- * those above it.
+ * The sections below, from run.c on, are the files, in the best order for reading; preload.c stands
+ * beside main(). Each file calls only those above it.
  *
  * All times are whole microseconds.
  */
@@ -88,7 +88,7 @@ struct estimate {
  * both in us; and its number of major page faults, that is, pages that had to be read from a file.
  * cpu_wait is -1 if the kernel does not record it. Packed, because each rank sends many. */
 struct work {
-	int64_t cpu : 40, cpu_wait : 40, faults : 24;
+	int64_t cpu : 40, cpu_wait : 40, faults : 24; /* up to 6 days, and 8 million faults */
 } __attribute__((packed));
 
 /* The columns of the reports, in the order in which they are printed: constant, name, and where
@@ -124,12 +124,12 @@ struct heading {
 
 /* What the second gather brings to rank 0 about each rank. */
 struct record {
-	int64_t at[MARKS]; /* its stamps; from draw_timelines() on, its marks; UNKNOWN if it does
-			    * not have the mark. START is the start that this rank was given. A
+	int64_t at[MARKS]; /* stamps until draw_timelines(), then marks; UNKNOWN if the rank
+			    * has none. START is the start that this rank was given. A
 			    * fence in which it did not wait has no FENCE_LEFT. */
 	int64_t repeat; /* the round trip of the repeated exchange, or UNKNOWN */
 	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
-	struct estimate jump; /* of the clock, from main to the comparison of the clocks */
+	struct estimate jump; /* of the clock, from main until the clocks were compared */
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
 	struct work readings[INIT_RETURNED - MAIN_ENTERED + 1]; /* from MAIN_ENTERED on */
@@ -197,7 +197,7 @@ int in_fence(int64_t *since, enum mark *from);
 void read_fences(struct record *record);
 void find_function(void **function, const char *name, void *caller);
 
-/* ---- process.c: this process: its rank and node, when it was created, and its program ---- */
+/* ---- process.c: this process's rank, node, creation and program ---- */
 
 struct world launched_world(void);
 void identify_node(struct record *record);

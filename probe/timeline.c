@@ -69,7 +69,7 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark)
 	awaited.rank = run->latest[awaited.mark]; /* -1 for START */
 	if (mark == REPLY_RECEIVED) {
 		awaited.rank = responder(rank, run->size, run->n);
-		/* Block 0 answers the last block after its own reply. */
+		/* Block 0 answers the last block only after its own reply. */
 		awaited.mark = awaited.rank < rank ? REPLY_RECEIVED : INIT_RETURNED;
 	}
 	if (awaited.rank < 0)
@@ -97,15 +97,15 @@ static struct point find_previous(const struct run *run, int rank, enum mark mar
 /* Returns the column of the step that ends at MARK. */
 static enum column step_column(enum mark mark)
 {
-	if (mark <= MAIN_ENTERED) /* DAEMON to EXEC */
+	if (mark <= MAIN_ENTERED) /* DAEMON to EXEC, in the same order */
 		return DAEMON + mark - PARENT_CREATED;
 	if (mark == REPLY_RECEIVED)
 		return EXCHANGE;
 	return is_fence_left(mark) ? FENCE : INIT;
 }
 
-/* Returns RANK's step that ends at MARK, which must come after START. In a fence that counts, a rank
- * that did not wait has a step of length 0. */
+/* Returns RANK's step that ends at MARK, which must come after START. If RANK
+ * does not have the mark, us is UNKNOWN, or 0 in a fence that counts, as it did not wait there. */
 struct step find_step(const struct run *run, int rank, enum mark mark)
 {
 	struct point own = find_previous(run, rank, mark), awaited;
@@ -127,8 +127,8 @@ struct step find_step(const struct run *run, int rank, enum mark mark)
 
 /* Returns the value of STEP in COLUMN: its length or, for CPU to FAULTS, what the process did. The
  * length may be less than that of the whole step, because find_path() shortens steps that clock
- * errors make overlap. CPU, CPU_WAIT and BLOCKED add up to it. Returns UNKNOWN if there is no such
- * value. Without fences, what a process did in MPI_Init is not known. */
+ * errors make overlap. CPU, CPU_WAIT and BLOCKED add up to the length. Returns UNKNOWN if there is
+ * no such value. Without fences, what a process did in MPI_Init is not known. */
 int64_t step_value(const struct run *run, const struct step *step, enum column column)
 {
 	int64_t cpu, cpu_wait;
@@ -159,8 +159,7 @@ void add(int64_t *sum, int64_t value)
 		*sum = (*sum == UNKNOWN ? 0 : *sum) + value;
 }
 
-/* Fills in the values of RANK in all columns. Its wait is what remains of its timeline between its
- * steps. */
+/* Fills in the values of RANK in all columns. Its wait is its timeline minus its steps. */
 static void find_values(struct run *run, int rank)
 {
 	const struct record *record = run->records + rank;

@@ -1,9 +1,9 @@
 /*
  * timeout.c - what a rank does when the timeout expires
  *
- * A signal handler prints what this rank is doing, then exits. On each node, only one rank per state
- * prints, so that a large job does not print millions of lines. The signal is not SIGALRM, because
- * that may be in use by the user's program.
+ * A signal handler prints what this rank is doing, then exits. On each node, only one rank per
+ * state prints, so that a large job does not print millions of lines. The signal is not SIGALRM,
+ * because the user's program may use that.
  *
  * On the clock: arm_timeout(), if there is a timeout, and note_state().
  */
@@ -22,10 +22,10 @@
 static int64_t job_start; /* a stamp */
 static int limit; /* seconds after job_start */
 static atomic_int timed_out; /* the handler may run in another thread */
-static int timer; /* the kernel's id of the timer */
+static int timer = -1; /* the kernel's id of the timer; ids start at 0 */
 
-#define SIGNAL (SIGRTMAX - 1) /* what the timer sends; valgrind needs SIGRTMAX */
-static sigset_t signals; /* only that one */
+#define SIGNAL (SIGRTMAX - 1) /* sent by the timer; valgrind uses SIGRTMAX */
+static sigset_t signals; /* just SIGNAL */
 
 /* What arm_timeout() has replaced, for disarm_timeout() */
 static struct sigaction old_action;
@@ -63,7 +63,7 @@ static int first_on_node(enum state state)
 	       errno != EADDRINUSE;
 }
 
-/* On rank 0: notes the result that the stamps give, in us, before the measurement is checked. */
+/* On rank 0: notes the result that the stamps give, in us, and that it is UNCHECKED from now on. */
 void note_time(int64_t us)
 {
 	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",
@@ -87,7 +87,7 @@ static void describe_work(char *text, size_t size, enum mark from, int64_t ms)
 
 /* Prints what this rank is doing, waits, and exits with status 124. Waiting gives the other ranks a
  * second to print too, before the launcher sees a process fail and ends the job. If stderr is a
- * pipe that nobody reads, the next signal ends the rank. Although POSIX does not guarantee it,
+ * pipe that nobody reads, a second signal ends the rank. Although POSIX does not guarantee it,
  * snprintf of numbers and strings takes no locks and allocates no memory. */
 static void time_out(int number)
 {
@@ -104,6 +104,7 @@ static void time_out(int number)
 	enum mark from = MAIN_ENTERED;
 	int64_t since = doing.since, ms;
 	char rank[24] = "a rank", text[100], end[120] = "", line[400];
+	struct itimerspec again = {{0, 0}, {2, 0}};
 	struct utsname system;
 	ssize_t written = 0;
 
@@ -111,6 +112,7 @@ static void time_out(int number)
 	if (timed_out)
 		_exit(124);
 	timed_out = 1;
+	syscall(SYS_timer_settime, timer, 0, &again, NULL);
 	note_work(TIMED_OUT);
 	if (state == IN_MPI_INIT && in_fence(&since, &from))
 		state = IN_FENCE;
@@ -134,15 +136,15 @@ static void time_out(int number)
 }
 
 /* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that moment has
- * passed, and again every two seconds. Before glibc 2.34, the functions for timers were in librt, not
- * in libc, so this makes the system calls itself. */
+ * passed. Before glibc 2.34, the timer functions were in librt, so this makes the system calls
+ * itself. */
 void arm_timeout(int64_t start, int seconds)
 {
-	/* SA_NODEFER: the next signal may interrupt time_out(). */
+	/* SA_NODEFER: a second signal may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGNAL};
 	int64_t left = MAX(start - now() + (int64_t)seconds * 1000000, 1); /* us */
-	struct itimerspec times = {{2, 0}, {left / 1000000, left % 1000000 * 1000}};
+	struct itimerspec once = {{0, 0}, {left / 1000000, left % 1000000 * 1000}};
 
 	job_start = start;
 	limit = seconds;
@@ -150,8 +152,9 @@ void arm_timeout(int64_t start, int seconds)
 	sigaddset(&signals, SIGNAL);
 	sigaction(SIGNAL, &action, &old_action);
 	sigprocmask(SIG_UNBLOCK, &signals, &old_mask); /* the inherited mask may block it */
-	syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer);
-	syscall(SYS_timer_settime, timer, 0, &times, NULL);
+	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0)
+		print_warning("cannot set the timeout; raise ulimit -i on this node\n");
+	syscall(SYS_timer_settime, timer, 0, &once, NULL);
 }
 
 /* Undoes what arm_timeout() has done, if it was called. */
@@ -168,7 +171,7 @@ void disarm_timeout(void)
 
 /* Does not return if the timeout has expired: the handler may be running in a helper thread of the
  * MPI library, and neither a result nor another exit status may follow its message. If that thread
- * has not exited in two seconds, because it cannot print, this one ends the process. */
+ * cannot print and has not exited after two seconds, this one ends the process. */
 void stop_if_timed_out(void)
 {
 	if (timed_out) {

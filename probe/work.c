@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#pragma GCC diagnostic ignored "-Wconversion" /* comes with every assignment to a bit-field */
+#pragma GCC diagnostic ignored "-Wconversion" /* warns of every bit-field assignment */
 
 struct work own_readings[TIMED_OUT - MAIN_ENTERED + 1];
 
@@ -61,9 +61,9 @@ void store_readings(struct record *record)
 	schedstat = -1; /* The user's program may get the same descriptor. */
 }
 
-/* Returns what a process did between the marks FROM and TO, given its readings from MAIN_ENTERED on.
- * Before main, all readings are 0. Threads that are in fences at the same time may have taken two
- * readings in the opposite order, so negative differences become 0. Async-signal-safe. */
+/* Returns what a process did between the marks FROM and TO, given its READINGS from MAIN_ENTERED
+ * on. Before main, all readings are 0. Threads that are in fences at the same time may have taken
+ * two readings in the opposite order, so negative differences become 0. Async-signal-safe. */
 struct work work_between(const struct work *readings, enum mark from, enum mark to)
 {
 	struct work earlier = {0, 0, 0}, later = readings[to - MAIN_ENTERED];

@@ -110,7 +110,7 @@ END
 		"$late 2 on n2 $fence" \
 		"$late 3 on n2 $init" \
 		"$late [45] on n3 $fence"
-	# An originator that is stuck in the exchange; each rank inherits a mask that blocks the signal
+	# An originator that is stuck in the exchange; each rank's mask blocks the signal
 	expect originator "$fails" \
 		'come="Gather.0 Gather.2 Gather.4 Recv.3 Send.5"
 		export SHIM="1 Send kill -STOP \$PPID; ../alarm $come"

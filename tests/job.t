@@ -382,7 +382,7 @@ wait
 look ending
 ending 'a job that runs out of time'
 look stuck
-# On a busy machine, Slurm may find that the node, whose slurmstepd is stopped, does not respond.
+# On a busy machine, Slurm may show the node, whose slurmstepd is stopped, as not responding.
 like 'a step does not end: the next launch is made' "$ends" \
 	'2-1 status [1-9][0-9]*\|2-2 (status 0|not launched: only 1 of .* respond, not n7)'
 like 'a step does not end: the output says so' "$(cat stuck/ziatest-*/output/2-1.txt)" \

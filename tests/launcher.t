@@ -362,11 +362,11 @@ for seconds in 0 -1 x 2147483648; do
 done
 wrong '-n4' "unknown option or missing value: '-n4'" -v -n4 fake
 wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '' 4 fake
-missing='N, the number of processes per node, is missing'
-wrong 'no arguments' "$missing"
+wrong 'no arguments' 'N, the number of processes per node, is missing'
 wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'" --csv 4 'mpirun -n'
-wrong 'an unquoted launcher' "'--ntasks' is not a program: it is empty, begins with - or contains \
-=; put options before N, and quote the launcher with its options: 'srun \.\.\.'" 4 srun --ntasks 4
+wrong 'an unquoted launcher' "'--ntasks' is not a program: it must not be empty, begin with - or \
+contain =; put options before N, and quote the launcher with its options: 'srun \.\.\.'" \
+	4 srun --ntasks 4
 for program in '' n=4/solver; do	# env would take the latter as a variable
 	wrong "the program '$program'" "'$program' is not a program: .*" 4 'fake -n' "$program"
 done

@@ -77,7 +77,7 @@ static void start_mpi(int with_threads)
 	CHECK(before.sa_handler == after.sa_handler);
 	CHECK(blocks_alarm() == blocked);
 	CHECK(!blocked || system("! grep -h SigBlk /proc/$PPID/task/*/status |"
-				 "grep -qv '[2367abef]...$'") == 0); /* in no thread */
+				 "grep -qv '[2367abef]...$'") == 0); /* all threads */
 	sigaction(SIGRTMAX - 1, NULL, &after);
 	CHECK(after.sa_handler == SIG_DFL);
 	CHECK(left() <= left_before && (left_before < 200 || left() > 100));

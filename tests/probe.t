@@ -60,6 +60,8 @@ for mpi in openmpi mpich; do
 	expect 65s 0 'srun -n 1 ../ziaprobe $(../at 65 seconds ago) 1' \
 		'Time test was completed in   1:[0-5][0-9] min:sec' 'Slowest rank: 0' "$one_node"
 	expect timely 0 'srun $four 2 ../ziaprobe $(../at now) 2 --timeout 99' "$result"
+	expect no-timer 0 'srun -n 1 prlimit --sigpending=0 ../ziaprobe $(../at now) 1 -t 99' \
+		'ziaprobe: warning: cannot set the timeout; .*' "$result" "$one_node"
 	expect over 124 'srun -K0 $four 2 ../ziaprobe $(../at 1 hour ago) 2 -t 9' \
 		"$error timeout of 9 s: rank [01] on n1 has spent [0-9]+ ms in MPI_Init: .*" \
 		"$error timeout of 9 s: rank [23] on n2 has spent [0-9]+ ms in MPI_Init: .*"

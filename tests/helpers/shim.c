@@ -25,8 +25,8 @@
  *
  * If $WORK is set, every rank works for that many seconds after it has entered the first
  * non-blocking fence. If $MARKS is set, a process that reaches any CALL creates the file CALL.$RANK
- * in that directory. If $HELPER is set, the signal of the timeout is delivered to a helper thread,
- * like those of MPI libraries. */
+ * in that directory. If $HELPER is set, the timeout's signal is delivered to a helper thread, such
+ * as MPI libraries have. */
 #define _GNU_SOURCE
 
 #include "clock.c"

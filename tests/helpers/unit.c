@@ -314,7 +314,6 @@ static void test_arguments(void)
 	is_time(0, "Time test was completed in     0.00 millisecs");
 	is_time(624570, "Time test was completed in   624.57 millisecs");
 	is_time(2 * s - 1, "Time test was completed in   0:01 min:sec");
-	is_time(60 * s - 1, "Time test was completed in   0:59 min:sec");
 	is_time(65 * s, "Time test was completed in   1:05 min:sec");
 	is_time(6000 * s, "Time test was completed in 100:00 min:sec");
 
@@ -325,7 +324,6 @@ static void test_arguments(void)
 	is_parsed("1 2 3 --timeout ", 0, -1, 0);
 	is_parsed("1 2 3 -t 2147483647 ", 1 * s + 2, 3, INT_MAX);
 	is_parsed("-v 1 2 3 ", 0, -1, 0);
-	is_parsed("1 2 3 -v 4 ", 0, -1, 0);
 	is_parsed("1 0 2147483648 ", 0, -1, 0);
 	is_parsed("9223372036854 0 1 ", 0, -1, 0);
 	is_parsed("99999999999999999999 0 1 ", 0, -1, 0);
@@ -508,7 +506,7 @@ static void test_judge(void)
 	record->jump = (struct estimate){-1000, 2001};
 	ok(first_error() == 0, "a jump of 1 ms");
 	record->jump.value = 2001;
-	ok(first_error() == 0, "a jump that may be an error of reading");
+	ok(first_error() == 0, "a jump that may be a reading error");
 	record->jump.bound = 2000;
 	ok(first_error() == 2, "a jump of more than 1 ms");
 	run.time = 200 * ms;
