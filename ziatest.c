@@ -280,7 +280,7 @@ int main(int argc, char **argv)
 	/* These are static so that leak checkers do not report them. */
 	static char **words, *variable;
 	static FILE *out, *arguments; /* write to line and rest */
-	const char *launcher = "mpirun -npernode", *program = NULL, *file;
+	const char *launcher = "mpirun -npernode", *program, *file;
 	char sec[24], usec[24], *line, *rest, **command;
 	size_t length, size, first, count = 5;
 	struct timespec start;
@@ -326,10 +326,9 @@ int main(int argc, char **argv)
 	if (!argv[0])
 		fail(2, "N, the number of processes per node, is missing");
 	words[0] = words[4] = number("N", argv[0]);
-	if (argv[1]) {
+	if (argv[1])
 		launcher = argv[1];
-		program = argv[2];
-	}
+	program = argv[1] ? argv[2] : NULL;
 	if (strchr("-#", launcher[strspn(launcher, " \t\n")])) /* or if there is nothing else */
 		fail(2, "'%s', the argument after N, is not a launcher; put options before N",
 		     launcher);
