@@ -145,28 +145,8 @@ static int64_t exchange(int rank, int size, int n, int64_t since)
 	return replied;
 }
 
-/* Runs the exchange twice more: once untimed, so that both partners are ready, and once timed. Like
- * everything from here down to begin(), this is off the clock. If the number of blocks is odd, the
- * last block does not take part, because block 0 is busy with its own partner. Returns the
- * round-trip time in us, or UNKNOWN if this rank has none. */
-static int64_t repeat_exchange(int rank, int size, int n)
-{
-	int to = responder(rank, size, n);
-	int64_t begun, trip = UNKNOWN;
-
-	MPI_Barrier(MPI_COMM_WORLD);
-	for (int i = 0; i < 2; i++) {
-		if (to < 0) {
-			answer(rank - n);
-		} else if (to > rank) {
-			begun = now();
-			trip = ask(rank, to) - begun;
-		}
-	}
-	return trip;
-}
-
-/* Finds the latest reply. The rank that received it is the slowest rank, and the time is the stamp
+/* Finds the latest reply. Like everything from here down to begin(), this is off the clock. The
+ * rank that received it is the slowest rank, and the time is the stamp
  * of that reply minus the start. If several replies are equally late, the lowest rank wins. */
 static void find_result(struct run *run)
 {
@@ -295,7 +275,6 @@ int measure(void)
 	note_state(FOR_OTHERS, 0, now());
 	run = (struct run){.start = options.start, .size = world.size, .n = options.n};
 	mine.at[START] = options.start;
-	mine.repeat = UNKNOWN;
 	if (world.rank == 0)
 		run.replied = allocate(run.size, sizeof *replied);
 	MPI_Gather(replied, sizeof *replied, MPI_BYTE, run.replied, sizeof *replied, MPI_BYTE, 0,
@@ -305,8 +284,6 @@ int measure(void)
 		note_time(run.time);
 	}
 	sleep_until_released();
-	if (options.verbose || options.csv || options.ranks)
-		mine.repeat = repeat_exchange(world.rank, run.size, run.n);
 	gather_records(&run, &mine, begun.boot.value, begun.raw);
 	if (world.rank == 0)
 		status = print_result(&run);

@@ -17,12 +17,12 @@ JOB_FILE = re.compile(r'((?:.*/)?)(environment\.txt|build\.txt|changes\.diff|res
                       r'((ranks-)|output/|nodes-)([1-9]\d{0,5})-([1-9]\d{0,5})\.(?(4)csv|txt))\Z',
                       re.A | re.S)
 RESULTS = ('started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,'
-           'spawn_ms,exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'
-           'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,'
-           'repeat_max_ms,offset_ms,offset_host,reference_host,offset_bound_ms,program,'
+           'spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,'
+           'blocked_ms,faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,'
+           'mpi_init_max_ms,offset_ms,offset_host,reference_host,offset_bound_ms,program,'
            'executable_bytes,mpi')
-RANKS = ('rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
-         'mpi_init_ms,completed_ms,repeat_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms')
+RANKS = ('rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
+         'mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms')
 NUMBERS = 'nodes ppn ranks executable_bytes node'.split()
 STEPS = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
 RANK_STEPS = 'daemon spawn exec init fence wait exchange'.split()

@@ -10,12 +10,12 @@
 
 static const char csv_header[] =
 	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
-	"exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
-	"outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,repeat_max_ms,"
+	"exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
+	"outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,"
 	"offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi\n";
 static const char ranks_header[] =
-	"rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,"
-	"mpi_init_ms,completed_ms,repeat_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
+	"rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,"
+	"mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
 	"clock_offset_ms\n";
 
 /* Prints that it was not possible to do WHAT with the file NAME, because of errno. */
@@ -124,7 +124,6 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 			write_text(file, format_value(column, sum_path(run, path, column)));
 	write_outlier(file, run, outlier);
 	write_ms(file, summarise(run, ALL_STEPS, WHOLE_INIT).max);
-	write_ms(file, summarise(run, ALL_STEPS, REPEAT).max);
 	write_ms(file, run->offsets[run->worst].value);
 	write_text(file, run->records[run->worst * run->n].host);
 	write_text(file, run->records[run->reference * run->n].host);

@@ -20,7 +20,7 @@ static void print_partner(const struct run *run, enum column column, int rank, c
 {
 	int partner = responder(rank, run->size, run->n);
 
-	if ((column == EXCHANGE || column == REPEAT) && partner != rank)
+	if (column == EXCHANGE && partner != rank)
 		fprintf(stderr, "%s%s", with, place_of(run, partner));
 }
 
@@ -87,15 +87,14 @@ static void print_table(const struct run *run)
 		if (!(headings[column].where & RANK))
 			continue;
 		summary = summarise(run, ALL_STEPS, column);
-		fputs(name, stderr);
-		if (summary.count > 0) {
-			fprintf(stderr, "%*s", 23 - (int)strlen(name),
-				format_value(column, summary.min));
-			fprintf(stderr, " %11s", format_value(column, summary.median));
-			fprintf(stderr, " %11s  %s", format_value(column, summary.max),
-				place_of(run, summary.slowest));
-			print_partner(run, column, summary.slowest, ", with ");
-		}
+		if (summary.count == 0)
+			continue;
+		fprintf(stderr, "%s%*s", name, 23 - (int)strlen(name),
+			format_value(column, summary.min));
+		fprintf(stderr, " %11s", format_value(column, summary.median));
+		fprintf(stderr, " %11s  %s", format_value(column, summary.max),
+			place_of(run, summary.slowest));
+		print_partner(run, column, summary.slowest, ", with ");
 		fputc('\n', stderr);
 	}
 }

@@ -38,7 +38,6 @@
  * for them while its own MPI_Init is still running. */
 #ifdef PRELOAD
 #define MPI_Abort PMPI_Abort
-#define MPI_Barrier PMPI_Barrier
 #define MPI_Comm_rank PMPI_Comm_rank
 #define MPI_Comm_size PMPI_Comm_size
 #define MPI_Gather PMPI_Gather
@@ -100,6 +99,7 @@ struct work {
 	column(DAEMON,     "daemon",    BOTH) /* until the parent is created */ \
 	column(SPAWN,      "spawn",     BOTH) /* until this process is created */ \
 	column(EXEC,       "exec",      BOTH) /* until main is entered */ \
+	column(SETUP,      "setup",     BOTH) /* not measured yet */ \
 	column(INIT,       "init",      BOTH) /* up to a fence, or the end of MPI_Init */ \
 	column(FENCE,      "fence",     BOTH) /* until a fence is left */ \
 	column(WAIT,       "wait",      RANK) /* for other ranks, between its steps */ \
@@ -107,7 +107,6 @@ struct work {
 	column(CLOCK,      "clock",     PATH) /* the slowest rank's clock offset */ \
 	column(WHOLE_INIT, "mpi_init",  RANK) /* from main until MPI_Init returns */ \
 	column(COMPLETED,  "completed", RANK) /* from the start to the reply */ \
-	column(REPEAT,     "repeat",    RANK) /* the repeated exchange */ \
 	column(CPU,        "cpu",       BOTH) /* on a CPU, in EXEC and INIT */ \
 	column(CPU_WAIT,   "cpu_wait",  BOTH) /* ready to run, but waiting for a CPU */ \
 	column(BLOCKED,    "blocked",   BOTH) /* neither of the two */ \
@@ -127,7 +126,6 @@ struct record {
 	int64_t at[MARKS]; /* stamps until draw_timelines(), then marks; UNKNOWN if the rank
 			    * has none. START is the start that this rank was given. A
 			    * fence in which it did not wait has no FENCE_LEFT. */
-	int64_t repeat; /* the round trip of the repeated exchange, or UNKNOWN */
 	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
 	struct estimate jump; /* of the clock, from main until the clocks were compared */
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */

@@ -171,7 +171,6 @@ static void find_values(struct run *run, int rank)
 	values[WHOLE_INIT] = record->at[INIT_RETURNED] - record->at[MAIN_ENTERED];
 	if (run->replied[rank] != UNKNOWN)
 		values[COMPLETED] = run->replied[rank] - run->start;
-	values[REPEAT] = record->repeat;
 	for (enum mark mark = PARENT_CREATED; mark < MARKS; mark++) {
 		struct step step = find_step(run, rank, mark);
 

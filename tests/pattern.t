@@ -47,11 +47,6 @@ traced() {	# NAME: what every rank of the case did
 	done | sort -n
 }
 
-repeated() {	# RANK: the barrier after the gather, and the messages of one byte that follow it
-	sed -n '1s/.*gather:0:8 \(Barrier:0:0\( [sr][a-z]*:[0-9]:1\)*\) .*/\1/p' \
-		"$dir/repeat/$1"
-}
-
 collectives() {	# NAME: the collective calls of all ranks, once; N is the second gather's bytes
 	sed -n '3s/[1-9][0-9]\{2,\}$/N/p' "$dir/$1"/[0-9]* | sort -u
 }
@@ -71,7 +66,7 @@ for mpi in openmpi mpich; do
 
 	is "$mpi, no function of MPI but these, which the tracer knows or which send nothing" \
 		"$(nm -D --undefined-only "$dir/real/ziaprobe" | sed -n 's/.* U MPI_//p' |
-			LC_ALL=C sort | paste -s -d ' ' -)" "Abort Barrier Comm_rank Comm_size \
+			LC_ALL=C sort | paste -s -d ' ' -)" "Abort Comm_rank Comm_size \
 Finalize Gather Get_library_version Get_processor_name Ibarrier Ibcast Init Recv Send \
 Sendrecv Test"
 	sizes='1.2 2.2 3.3 4.2 5.2'	# BLOCKS.N
@@ -81,10 +76,9 @@ Sendrecv Test"
 			"../ziatest $n 'srun -N $blocks -n $((blocks * n)) --ntasks-per-node'" \
 			"$result" "?$one_node"
 	done
-	expect repeat 0 '../ziatest -v 1 "srun -N 3 -n 3 --ntasks-per-node"' "$result"
 	# Rank 4 starts its exchange 2 s late.
 	expect late 0 'LATE=4 ../ziatest 1 "srun -N 5 -n 5 --ntasks-per-node"' "$result"
-	expect late-repeat 0 'LATE=4 ../ziatest -v 1 "srun -N 5 -n 5 --ntasks-per-node"' "$result"
+	expect late-verbose 0 'LATE=4 ../ziatest -v 1 "srun -N 5 -n 5 --ntasks-per-node"' "$result"
 	run_cases 2
 
 	for size in $sizes; do
@@ -93,16 +87,7 @@ Sendrecv Test"
 		is "$mpi, $size: the records come after a broadcast and a barrier" \
 			"$(collectives "$size")" 'gather:8 Ibcast:1 Ibarrier:0 gather:N'
 	done
-	# The last of three blocks does not repeat the exchange, because it would have to wait for
-	# block 0.
-	is "$mpi, the exchange repeated: rank 0" "$(repeated 0)" \
-		'Barrier:0:0 send:1:1 recv:1:1 send:1:1 recv:1:1'
-	is "$mpi, the exchange repeated: rank 1" "$(repeated 1)" \
-		'Barrier:0:0 recv:0:1 send:0:1 recv:0:1 send:0:1'
-	is "$mpi, the exchange repeated: rank 2" "$(repeated 2)" 'Barrier:0:0'
-	is "$mpi, the exchange is repeated after the broadcast" "$(collectives repeat)" \
-		'gather:8 Ibcast:1 Barrier:0 Ibarrier:0 gather:N'
-	for name in late late-repeat; do
+	for name in late late-verbose; do
 		ok "$mpi, $name: what follows the gather waits for the last message" awk '
 		FNR == 2 {
 			n++

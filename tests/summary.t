@@ -258,7 +258,7 @@ contradicts 'a step that is too long' "launch 1 on 8 nodes: in its row, \"601.00
 \"1000000000400.000 ms\" is the sum of the steps\|" 'cell 2 10 999999999999.000'
 contradicts 'a negative step' \
 	'launch 1 on 8 nodes: in its row, spawn_ms is negative, -200.000\|' \
-	'cell 2 10 -200.000; cell 2 12 661.000'
+	'cell 2 10 -200.000; cell 2 13 661.000'
 
 # Honest jobs: which launch the figure is, problems, points to review
 honest 'the first launch failed' 1 "\|8 nodes x 2 = 16 ranks: 602.0 ms, launch 2; launch 1 is not \
@@ -297,7 +297,7 @@ y\|launch 3 on 8 nodes: status 0\|    ziaprobe: error: x" \
 	'sed -i "s/^status/foo ziatest: error: y\n&/" output/8-2.txt
 	sed -i "s/^status/ziaprobe: error: x\n&/" output/8-3.txt'
 honest 'a clock step that is negative, and almost 0' 0 '8 nodes  first +601.0 [^|]* 80.0 +0.0  ' \
-	'cell 2 14 80.010; cell 2 15 -0.010'
+	'cell 2 15 80.010; cell 2 16 -0.010'
 honest 'text before the result' 0 'No problems; no' \
 	'sed -i "s/^Time/loaded foo Time/" output/8-1.txt'
 honest 'warnings' 0 'no points .*Warnings\|launch 1 on 8 nodes: ziaprobe: warning: w\|\|' \
@@ -358,7 +358,7 @@ other_version='is of another version of Ziatest; use its job/summarize'
 refused 'a results.csv of another version' "summarize: error: it: results.csv $other_version" \
 	'sed -i 1s/,outlier_kind// results.csv'
 refused 'a ranks file of another version' "summarize: error: it: ranks-4-2.csv $other_version" \
-	'sed -i 1s/completed_ms,repeat_ms/repeat_ms,completed_ms/ ranks-4-2.csv'
+	'sed -i 1s/mpi_init_ms,completed_ms/completed_ms,mpi_init_ms/ ranks-4-2.csv'
 refused 'too many launches' 'it: RUNS and SWEEP ask for more than 10000 launches' 'add RUNS=6000'
 refused 'a program as a setting' 'not a Ziatest job' "add RUNS='\$(touch $tmp/pwned)'"
 refused 'a link' 'output/8-1.txt is not a regular file' 'ln -sf /dev/zero output/8-1.txt'

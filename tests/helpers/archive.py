@@ -76,25 +76,25 @@ def launch(nodes, run, start):
         times = lates[block]
         work = (80., 5., init - 65) if fence else (8., 5., 7.)
         blocked = times['exec'] + (times['init'] if fence else 0)
-        return ((10 + times['daemon'], spawn, 20 + times['exec'], init + times['init'], fence),
+        return ((10 + times['daemon'], spawn, 20 + times['exec'], None, init + times['init'], fence),
                 work[:2] + (work[2] + blocked,))
 
-    rows = ['rank,node,host,daemon_ms,spawn_ms,exec_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
-            'mpi_init_ms,completed_ms,repeat_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
+    rows = ['rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,'
+            'exchange_ms,mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
             'clock_offset_ms']
     completed = []
     for rank in range(nodes * ppn):
         block = rank // ppn
         (*first, fence), work = steps(block)
         wait = own[latest] - own[block]
-        mpi_init = first[3] + (fence or 0) + wait
-        last = (None, mpi_init, None, None)
+        mpi_init = first[4] + (fence or 0) + wait
+        last = (None, mpi_init, None)
         if block % 2 == 0:
             reply = exchange - .5 * rank + lates[block]['exchange']
             if block + 1 < nodes:
                 reply += lates[block + 1]['exchange']
             completed.append((before_fence + own[latest] + reply, reply, rank))
-            last = (reply, mpi_init, completed[-1][0], .03)
+            last = (reply, mpi_init, completed[-1][0])
         rows.append(cells(rank, block + 1, '%s%d' % (other['HOST'], block + 1), *first, fence,
                           wait, *last, *work, 3, 0.))
     time, reply, slowest = max(completed)
@@ -127,13 +127,13 @@ def launch(nodes, run, start):
         clocks = (0., other['HOST'] + '1', other['HOST'] + '1', 0.)
     return cells(stamp(start), nodes, ppn, nodes * ppn, time, time, slowest,
                  '%s%d' % (other['HOST'], slowest // ppn + 1), *path, reply, 0., *work, 3,
-                 *outlier, mpi_init, .03, *clocks, 'ziaprobe', SIZE, other['MPI'])
+                 *outlier, mpi_init, *clocks, 'ziaprobe', SIZE, other['MPI'])
 
 
 os.makedirs(os.path.join(out, 'output'))
 rows = ['started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,'
-        'exec_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
-        'outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,repeat_max_ms,'
+        'exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'
+        'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,'
         'offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi']
 for nodes in map(int, facts['SWEEP'].split()):
     for run in range(1, int(facts['RUNS']) + 1):

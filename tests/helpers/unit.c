@@ -70,7 +70,7 @@ static void is_launched(const char *text, int size, int rank)
  * different ones. RANK is then the first rank of the later block. RULE is '-' if none is broken. */
 static void is_placement(const char *nodes, const char *hosts, int n, char rule, int rank)
 {
-	struct record records[20] = {{.repeat = 0}};
+	struct record records[20] = {{.node = 0}};
 	struct run run = {.records = records, .size = (int)strlen(nodes), .n = n};
 	int earlier = 0, later;
 	char found = '-';
