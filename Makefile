@@ -17,19 +17,20 @@ PREFIX  = /usr/local
 # The size of the pad in ziaprobe, in bytes. The specification requires a 100 MB executable.
 PAD ?= 104857600
 
-# The flags that let ziaprobe see when a rank waits in MPI_Init (probe/fence.c). They export its
+# The flags that let ziaprobe see when a rank waits in MPI_Init (observe/fence.c). They export its
 # fence functions to the MPI library, and none of its other names. A static build cannot use them.
 static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
 FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
-sources = ziaprobe.c $(sort $(wildcard probe/*.c))
+sources = ziaprobe.c $(sort $(wildcard observe/*.c explain/*.c))
+headers = $(wildcard observe/*.h explain/*.h)
 library = $(if $(FENCE),libziaprobe.so)
 programs = ziatest ziaprobe $(library)
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
 	$(LDFLAGS) -o ziaprobe $(sources) $(FENCE) $(LDLIBS)
 libziaprobe.so_command = $(MPICC) $(CPPFLAGS) -DPRELOAD $(CFLAGS) $(strict) -fPIC -shared \
-	$(LDFLAGS) -o libziaprobe.so $(sources) $(FENCE) $(LDLIBS)
+	$(LDFLAGS) -o libziaprobe.so libziaprobe.c $(sources) $(FENCE) $(LDLIBS)
 
 all: $(programs) build.txt changes.diff
 
@@ -45,7 +46,7 @@ ziatest: ziatest.c $(call changed,ziatest)
 .pad ziaprobe: $(call changed,ziaprobe)
 .pad:
 	@head -c $(PAD) /dev/urandom >$@
-ziaprobe: .pad $(sources) probe/run.h
+ziaprobe: .pad $(sources) $(headers)
 	@rm -f $@ build.txt
 	$(ziaprobe_command)
 	@rm .pad
@@ -53,7 +54,7 @@ ziaprobe: .pad $(sources) probe/run.h
 		'$@ is smaller than $(PAD) bytes: the pad is missing; check CFLAGS and LDFLAGS'; \
 		exit 1; }
 
-libziaprobe.so: $(sources) probe/run.h $(call changed,libziaprobe.so)
+libziaprobe.so: libziaprobe.c $(sources) $(headers) $(call changed,libziaprobe.so)
 	@rm -f $@ build.txt
 	$(libziaprobe.so_command)
 
@@ -62,7 +63,7 @@ libziaprobe.so: $(sources) probe/run.h $(call changed,libziaprobe.so)
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 recorded = $(filter-out %.md %/__pycache__,$(sort \
-	$(wildcard *.c probe/* job/* Makefile run_ziatest.sh)))
+	$(wildcard *.c observe/* explain/* job/* Makefile run_ziatest.sh)))
 build.txt: $(programs) changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
@@ -75,7 +76,7 @@ changes.diff: $(programs) $(recorded)
 	@exec >$@; \
 	$(in_git) || { echo UNKNOWN; exit; }; \
 	$(git_diff) --relative HEAD; \
-	git ls-files -z --others --exclude-standard '*.c' probe job | \
+	git ls-files -z --others --exclude-standard '*.c' observe explain job | \
 		xargs -0 -r -n 1 $(git_diff) --no-index /dev/null || :
 
 # 'make run' measures four virtual nodes. The others are the README's examples: 'make slow' finds a

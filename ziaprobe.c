@@ -20,19 +20,19 @@
  * itself. MPI_Gather then brings the stamps to rank 0.
  *
  * The launch is on the clock, and so are begin(), MPI_Init, and measure() down to the comment "Off
- * the clock from here on". The header of each file in probe/ lists which of its functions run on
+ * the clock from here on". The header of each file in observe/ and explain/ lists which of its functions run on
  * the clock. libziaprobe.so is built from the same sources, without main and the pad;
- * probe/preload.c puts begin() and measure() around the MPI_Init of another program.
+ * libziaprobe.c puts begin() and measure() around the MPI_Init of another program.
  *
  * Off the clock, rank 0 gathers what it needs to judge the measurement: whether each block has a
  * node of its own, whether the start precedes everything else, and whether any clock jumped. It
- * then prints either the result or an error. probe/run.h explains the words and lists the files.
+ * then prints either the result or an error. explain/run.h explains the words and lists the files.
  *
  * Exit status: 0 on success; 1 on rank 0 if the measurement is invalid, if output cannot be
  * written, or if MPI and the launcher do not match; 2 on every rank if the arguments or the number
  * of processes are wrong; 124 on every rank if the timeout expires.
  */
-#include "probe/run.h"
+#include "explain/run.h"
 
 #include <limits.h>
 #include <poll.h>

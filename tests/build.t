@@ -5,7 +5,7 @@
 unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS PAD STRICT	# make would use them
 
 pad=104857600
-cp -r Makefile ziatest.c ziaprobe.c probe "$tmp"
+cp -r Makefile ziatest.c ziaprobe.c libziaprobe.c observe explain "$tmp"
 cd "$tmp" || exit 1
 touch files
 find . | sort >files
@@ -72,7 +72,7 @@ like 'a missing pad: make fails' "$status$(echo "$err" | grep -v ^make)" \
 	'[1-9]ziaprobe is smaller than 104857600 bytes: .*'
 ok 'a missing pad: no executable is left' test ! -e ziaprobe
 
-run mpicc -o by-hand ziaprobe.c probe/*.c
+run mpicc -o by-hand ziaprobe.c observe/*.c explain/*.c
 is 'by hand: builds silently' "$out$err/$status" /0
 ok 'by hand: 100 MiB' [ "$(wc -c <by-hand)" -ge $pad ]
 rm by-hand
@@ -114,13 +114,13 @@ make -s clean
 is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
 
 # Which programs are built. Small programs, with a small pad, save time.
-mkdir small small/probe small/tests small/one small/two
+mkdir small small/observe small/explain small/tests small/one small/two
 cp Makefile small
 cp "$top/tests/versions" small/tests
 cd small || exit 1
 export PAD=1
 echo 'int main(void) { return 0; }' | tee ziatest.c >ziaprobe.c
-touch probe/run.h
+touch libziaprobe.c explain/run.h
 for dir in one two; do
 	printf '#!/bin/sh\nexec mpicc "$@"\n' >$dir/wrapper
 done
@@ -180,15 +180,15 @@ builds 'a compiler that is found in PATH' "$all" \
 builds 'a compiler of the same name elsewhere in PATH' "$all" \
 	env PATH="$PWD/two:$PATH" make CC=wrapper MPICC=wrapper
 make -s
-touch probe/run.h
+touch explain/run.h
 builds 'a changed header' "$of_mpi" make
-touch probe/new.c
+touch observe/new.c
 builds 'a new source' "$of_mpi" make
 builds 'a lost library' libziaprobe.so sh -c 'rm libziaprobe.so && make'
 sed -i 's/-DPRELOAD/& -DX/' Makefile
 builds 'another command for the library' libziaprobe.so make
 is 'a static build has no library, and sees no fences' \
-	"$(make -n -B LDFLAGS=-static | grep -cE 'libziaprobe|SEE_FENCES')" 0
+	"$(make -n -B LDFLAGS=-static | grep -cE 'libziaprobe\.so|SEE_FENCES')" 0
 like 'a build with a static libgcc is none' "$(make -n -B LDFLAGS=-static-libgcc)" '.*SEE_FENCES.*'
 builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0
 builds 'make -j 2 clean all' "$all" make -j 2 clean all
@@ -199,7 +199,7 @@ is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
 if has git; then
 	cp "$top/.gitignore" .
 	git init -q
-	git add Makefile zia*.c probe/run.h
+	git add Makefile *.c explain/run.h
 	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
 	echo >>ziatest.c
 	make -s
@@ -208,7 +208,7 @@ if has git; then
 			wc -l)" 5
 	is 'changes.diff: changed and untracked sources' \
 		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
-		'ziatest.c probe/new.c'
+		'ziatest.c observe/new.c'
 fi
 
 # What an earlier build has left must not look like the result of one that fails.

@@ -374,8 +374,8 @@ built() {
 	name=$1 source=$2
 	shift 2
 	# shellcheck disable=SC2086 # options
-	${MPICC:-mpicc} $sanitize -I"$top/probe" -DSEE_FENCES -rdynamic -o "$name" "$source" \
-		"$top/probe/fence.c" "$@" -ldl -lpthread || exit 1
+	${MPICC:-mpicc} $sanitize -I"$top/explain" -DSEE_FENCES -rdynamic -o "$name" "$source" \
+		"$top/observe/fence.c" "$@" -ldl -lpthread || exit 1
 }
 with="-Wl,--no-as-needed -L. -Wl,-rpath,$tmp -llibrary"
 twice='1 2: 1:1-2 2:3-4 997'	# two fences, from 1 to 2 and from 3 to 4
@@ -393,7 +393,7 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	built libmain.so main.c -shared -fPIC
 	cc $sanitize -rdynamic -o preloaded -x c /dev/null -L. \
 		-Wl,--no-as-needed,-rpath,$tmp -lmain &&
-	${MPICC:-mpicc} $sanitize -I"$top/probe" -DBARE -o bare wire.c $with -learly -lpthread ||
+	${MPICC:-mpicc} $sanitize -I"$top/explain" -DBARE -o bare wire.c $with -learly -lpthread ||
 		exit 1
 	name=${sanitize:-plain}
 	is "$name, a library that is linked with the program" "$(./linked)" "$twice"
@@ -415,8 +415,8 @@ done
 # Without Open MPI, a rank waits as soon as it has entered the fence.
 # shellcheck disable=SC2086 # options
 {
-	${MPICC:-mpicc} -I"$top/probe" -DSEE_FENCES -Dompi_mpi_init=other_init -c pmix.c ompi.c \
-		"$top/probe/fence.c" &&
+	${MPICC:-mpicc} -I"$top/explain" -DSEE_FENCES -Dompi_mpi_init=other_init -c pmix.c ompi.c \
+		"$top/observe/fence.c" &&
 	cc -rdynamic -o other pmix.o ompi.o fence.o $with -lnap -ldl -lpthread
 } || exit 1
 is 'another MPI: waits in non-blocking fences' \

@@ -236,7 +236,7 @@ run_cases() {
 # sources, but not those of launchers and libraries. Timeout messages are sorted by rank, which is
 # the 8th word.
 said() {
-	sources='(zia(test|probe)|probe/[a-z]+)\.c:'
+	sources='((lib)?zia(test|probe)|(observe|explain)/[a-z]+)\.c:'
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
 }
 
@@ -291,10 +291,10 @@ quick_build() {
 			cc $options -o "$built/ziatest" ziatest.c &&
 				"mpicc.$1" $library_options -DPRELOAD -DSEE_FENCES -fPIC -shared \
 					-fvisibility=hidden -o "$built/libziaprobe.so" \
-					ziaprobe.c probe/*.c -ldl &&
+					libziaprobe.c ziaprobe.c observe/*.c explain/*.c -ldl &&
 				"mpicc.$1" $options -DPAD=4096 -DSEE_FENCES -rdynamic \
 					-fvisibility=hidden -o "$built/ziaprobe" \
-					ziaprobe.c probe/*.c -ldl
+					ziaprobe.c observe/*.c explain/*.c -ldl
 		fi
 	} 9>"$built/lock"
 	cp "$built/ziatest" "$built/ziaprobe" "$built/libziaprobe.so" "$dir"

@@ -56,7 +56,7 @@ done
 perl -0777 -ne 's/(?<!\\)"\s*"//g;
 	print $1 ? "message: $2\n" : "$2\n"
 		while /(\bfail\(\d[^"]*|print_(?:error|warning)\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
-	' ziatest.c ziaprobe.c probe/*.c >"$tmp/strings"
+	' *.c observe/*.c explain/*.c >"$tmp/strings"
 sed '/^## Messages of other/,$d' $messages | awk '/^$|^- / { print "" } { printf "%s ", $0 }' |
 	sed -n 's/^- \(.*`\): .*/\1/p' | sed 's/`:.*/`/; s/   */ /g' |
 	grep -o '`[^`]*`' | tr -d '`' >"$tmp/known"
@@ -119,7 +119,7 @@ for page in $pages; do
 				grep -qxFe "${link#*#}" "$tmp/anchors" ;;
 		esac
 	done
-	for file in $(grep -oE '(^|[ `(])(job|tests|probe|example-output)/[[:alnum:]_./-]*[a-z]' \
+	for file in $(grep -oE '(^|[ `(])(job|tests|observe|explain|example-output)/[[:alnum:]_./-]*[a-z]' \
 		"$page" | tr -d ' `(' | sort -u); do
 		case $file in
 		tests/bench/results.csv) ;;	# the reader makes it

@@ -141,7 +141,7 @@ for mpi in openmpi mpich; do
 		"$result" "$one_node"
 	expect named 0 "../ziatest -v $files '$srun {} ../rename'" "$result"
 	expect by-hand 0 "../ziatest -v $files '$srun'" "$result"
-	"mpicc.$mpi" -DPAD=4096 -o "$dir/by-hand/ziaprobe" ziaprobe.c probe/*.c
+	"mpicc.$mpi" -DPAD=4096 -o "$dir/by-hand/ziaprobe" ziaprobe.c observe/*.c explain/*.c
 	expect quoted 0 \
 		"../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$mpirun'" "$result"
 

@@ -3,7 +3,7 @@
  * how much longer a read and a write of a descriptor other than PMI's wire take, in ns. Within a
  * launch, each part runs for the first time, so it takes longer: the variables, for example, 1 to
  * 6 us. */
-#include "../../probe/run.h"
+#include "../../explain/run.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -142,7 +142,7 @@ write('results.csv', *rows)
 sums = ['%s  %s' % (hashlib.sha256(name.encode()).hexdigest(), name)
         for name in ('ziatest', 'ziaprobe')]
 sources = ['Makefile', 'ziaprobe.c', 'ziatest.c'] + sorted(
-    'probe/' + name for name in os.listdir(os.path.join(top, 'probe')))
+    'observe/' + name for name in os.listdir(os.path.join(top, 'observe')))
 write('build.txt', 'built: ' + stamp(start), 'commit: abc1234', 'command: cc -std=c11',
       'size: 26800 ziatest', 'size: %d ziaprobe' % SIZE, *sums, *[
           '%s  %s' % (hashlib.sha256(open(os.path.join(top, name), 'rb').read()).hexdigest(), name)

@@ -2,11 +2,11 @@
 #define main ziaprobe_main
 #include "../../ziaprobe.c"
 #undef main
-#include "../../probe/clocks.c"
-#include "../../probe/gather.c"
-#include "../../probe/judge.c"
-#include "../../probe/process.c"
-#include "../../probe/work.c"
+#include "../../explain/clocks.c"
+#include "../../observe/gather.c"
+#include "../../explain/judge.c"
+#include "../../observe/process.c"
+#include "../../observe/work.c"
 
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /*
- * preload.c - libziaprobe.so: measures the start of another program
+ * libziaprobe.c - libziaprobe.so: measures the start of another program
  *
  * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
  * environment variable ZIAPROBE. The library defines the functions that start MPI. The first call
@@ -12,7 +12,7 @@
  *
  * This file is empty unless PRELOAD is defined, so that ziaprobe can be built from all files.
  */
-#include "run.h"
+#include "explain/run.h"
 
 #ifdef PRELOAD
 #include <dlfcn.h>

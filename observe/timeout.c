@@ -7,7 +7,7 @@
  *
  * On the clock: arm_timeout(), if there is a timeout, and note_state().
  */
-#include "run.h"
+#include "../explain/run.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /*
- * run.h - the words and the data of ziaprobe, and what each file in probe/ provides
+ * run.h - the words and the data of ziaprobe, and what each file in observe/ and explain/ provides
  *
  * The words:
  *
@@ -15,7 +15,7 @@
  *	jump		a change that somebody made to a node's clock, at once or by slewing
  *	estimate	a value with a bound: the true value is at most BOUND away from it
  *
- * The sections below, from run.c on, are the files, in the best order for reading; preload.c stands
+ * The sections below, from run.c on, are the files, in the best order for reading; libziaprobe.c stands
  * beside main(). Each file calls only those above it.
  *
  * All times are whole microseconds.
@@ -302,7 +302,7 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	       const char *name);
 int write_ranks(const struct run *run, const char *name);
 
-/* ---- ziaprobe.c; its only callers are main() and, in libziaprobe.so, preload.c ---- */
+/* ---- ziaprobe.c; its only callers are main() and, in libziaprobe.so, libziaprobe.c ---- */
 
 void begin(char **argv);
 int measure(void);

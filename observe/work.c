@@ -3,7 +3,7 @@
  *
  * On the clock: note_work(), which takes about 2 us, or 6 us the first time.
  */
-#include "run.h"
+#include "../explain/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -24,7 +24,7 @@
  * Builds by hand leave this code out. So do static builds, because they have no other library to
  * call.
  */
-#include "run.h"
+#include "../explain/run.h"
 
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
  *
  * Off the clock for this rank and, after sleep_until_released(), for all ranks.
  */
-#include "run.h"
+#include "../explain/run.h"
 
 #include <poll.h>
 

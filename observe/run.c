@@ -3,7 +3,7 @@
  *
  * On the clock: now(), read_clock(), read_offset(), to_number() and responder().
  */
-#include "run.h"
+#include "../explain/run.h"
 
 struct world world = {-1, -1};
 

@@ -4,7 +4,7 @@
  *
  * On the clock: launched_world().
  */
-#include "run.h"
+#include "../explain/run.h"
 
 #include <limits.h>
 #include <sys/stat.h>
