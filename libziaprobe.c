@@ -1,5 +1,5 @@
 /*
- * libziaprobe.c - libziaprobe.so: measures the start of another program
+ * libziaprobe - measures the start of another program
  *
  * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
  * environment variable ZIAPROBE. The library defines the functions that start MPI. The first call
@@ -9,18 +9,19 @@
  *
  * On the clock: looking up the functions (about 10 us), reading MPI's version, and splitting the
  * arguments.
- *
- * This file is empty unless PRELOAD is defined, so that ziaprobe can be built from all files.
  */
-#include "explain/run.h"
+#include "observe/notes.h"
 
-#ifdef PRELOAD
 #include <dlfcn.h>
 #include <stdatomic.h>
 
 #ifndef OPEN_MPI /* Open MPI's mpi.h defines it as 1 */
 #define OPEN_MPI 0
 #endif
+
+/* In ziaprobe.c */
+void begin(char **argv);
+int measure(void);
 
 static atomic_flag called = ATOMIC_FLAG_INIT; /* set by the first call, which is measured */
 
@@ -114,4 +115,3 @@ INIT(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided),
      (argc, argv, required, provided))
 INIT(PMPI_Init_thread, (int *argc, char ***argv, int required, int *provided),
      (argc, argv, required, provided))
-#endif

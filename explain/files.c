@@ -1,12 +1,12 @@
 /*
  * files.c - the files that --csv and --ranks write
- *
- * Off the clock, on rank 0.
  */
-#include "run.h"
+#include "analysis.h"
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 static const char csv_header[] =
 	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
@@ -26,35 +26,42 @@ static void print_failure(const char *what, const char *name)
 		    what, name, strerror(errno));
 }
 
-/* Opens NAME, the file of OPTION, for writing, and writes HEADER if there is none. A regular file
- * that is not empty must begin with HEADER, so that no other file is overwritten or appended to.
- * Its rows are kept if KEEP is set; a last row without a newline, perhaps cut by a full disk, gets
- * one. Other kinds of files count as empty: reading a pipe, for example, would block. On failure,
- * prints an error and returns NULL. */
+/* Opens NAME, the file of OPTION, for adding rows below HEADER. A regular file that is not empty
+ * must begin with HEADER, so that no other file is overwritten or appended to; its rows are removed
+ * unless KEEP is set. Other kinds of files count as empty: reading a pipe, for example, would block.
+ * On failure, prints an error and returns NULL. */
 static FILE *open_file(const char *option, const char *name, const char *header, bool keep)
 {
 	char line[sizeof csv_header + 1]; /* room for either header and one character more */
 	struct stat before;
-	bool readable = stat(name, &before) != 0 || S_ISREG(before.st_mode);
-	FILE *file = fopen(name, readable ? "a+" : "w");
-	bool is_new = !file || !readable || !fgets(line, sizeof line, file), cut = false;
+	bool is_regular = stat(name, &before) != 0 || S_ISREG(before.st_mode), is_cut;
+	FILE *file = fopen(name, is_regular ? "a+" : "w");
 
-	if (!is_new && strcmp(line, header) != 0) {
+	if (!file) {
+		print_failure("open", name);
+		return NULL;
+	}
+	if (!is_regular || !fgets(line, sizeof line, file)) {
+		fseek(file, 0, SEEK_END); /* required between reading and writing */
+		fputs(header, file);
+		return file;
+	}
+	if (strcmp(line, header) != 0) {
 		print_error("'%.500s' begins with another header: it was written by another "
 			    "version, or not by %s; choose a new file\n",
 			    name, option);
 		fclose(file);
 		return NULL;
 	}
-	if (!is_new) {
-		cut = fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
-		file = freopen(name, keep ? "a" : "w", file);
+	if (!keep && ftruncate(fileno(file), (off_t)strlen(header)) != 0) {
+		print_failure("write", name);
+		fclose(file);
+		return NULL;
 	}
-	if (!file)
-		print_failure("open", name);
-	else if (is_new || !keep)
-		fputs(header, file);
-	else if (cut)
+	/* A full disk may have cut the last row. */
+	is_cut = fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
+	fseek(file, 0, SEEK_END);
+	if (is_cut)
 		fputc('\n', file);
 	return file;
 }
@@ -101,13 +108,11 @@ static void write_outlier(FILE *file, const struct run *run, const struct outlie
 	write_text(file, outlier->kind < COLUMNS ? headings[outlier->kind].name : "");
 }
 
-/* Appends the result's row to the file NAME. Returns the exit status. */
-int append_row(const struct run *run, const struct path *path, const struct outlier *outlier,
-	       const char *name)
+/* Appends the result's row to the file of --csv. Returns the exit status. */
+int append_row(const struct run *run, const struct path *path, const struct outlier *outlier)
 {
-	FILE *file = open_file("--csv", name, csv_header, true);
+	FILE *file = open_file("--csv", run->csv, csv_header, true);
 	time_t seconds = (time_t)(run->start / 1000000);
-	const char *version = mpi_version();
 	char started[32];
 
 	if (!file)
@@ -120,24 +125,25 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	fprintf(file, ",%d", run->slowest);
 	write_text(file, run->records[run->slowest].host);
 	for (enum column column = 0; column < COLUMNS; column++)
-		if (headings[column].where & PATH)
+		if (headings[column].where & FOR_PATH)
 			write_text(file, format_value(column, sum_path(run, path, column)));
 	write_outlier(file, run, outlier);
-	write_ms(file, summarise(run, ALL_STEPS, WHOLE_INIT).max);
+	write_ms(file, summarise_column(run, WHOLE_INIT).max);
 	write_ms(file, run->offsets[run->worst].value);
 	write_text(file, run->records[run->worst * run->n].host);
 	write_text(file, run->records[run->reference * run->n].host);
 	write_ms(file, run->offsets[run->worst].bound);
-	write_text(file, program_name());
-	fprintf(file, ",%lld,%.*s\n", (long long)program_size(), (int)strcspn(version, ","),
-		version);
-	return close_file(file, name);
+	write_text(file, run->program);
+	fprintf(file, ",%lld,%.*s\n", (long long)run->program_bytes, (int)strcspn(run->mpi, ","),
+		run->mpi);
+	return close_file(file, run->csv);
 }
 
-/* Writes a row for each rank to the file NAME, instead of its rows. Returns the exit status. */
-int write_ranks(const struct run *run, const char *name)
+/* Writes a row for each rank to the file of --ranks, instead of its rows. Returns the exit
+ * status. */
+int write_ranks(const struct run *run)
 {
-	FILE *file = open_file("--ranks", name, ranks_header, false);
+	FILE *file = open_file("--ranks", run->ranks, ranks_header, false);
 
 	if (!file)
 		return 1;
@@ -145,10 +151,11 @@ int write_ranks(const struct run *run, const char *name)
 		fprintf(file, "%d,%d", rank, rank / run->n + 1);
 		write_text(file, run->records[rank].host);
 		for (enum column column = 0; column < COLUMNS; column++)
-			if (headings[column].where & RANK)
-				write_text(file, format_value(column, run->values[rank][column]));
+			if (headings[column].where & FOR_RANKS)
+				write_text(file,
+					   format_value(column, run->values[rank].in[column]));
 		write_ms(file, correction(run, rank));
 		fputc('\n', file);
 	}
-	return close_file(file, name);
+	return close_file(file, run->ranks);
 }

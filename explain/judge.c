@@ -1,9 +1,9 @@
 /*
  * judge.c - whether the measurement is valid, and which warnings the result needs
  *
- * Off the clock, on rank 0. Each check reports the first error that it finds.
+ * Each check reports the first error that it finds.
  */
-#include "run.h"
+#include "analysis.h"
 
 enum { LARGE_US = 1000, LARGE_PART = 100 }; /* 1 ms, 1/100 of the time */
 
@@ -12,8 +12,17 @@ static const char *host_of(const struct run *run, int rank)
 	return run->records[rank].host;
 }
 
+/* Returns the 64-bit FNV-1a hash of TEXT, continued from BEFORE, which is either the hash of the
+ * preceding text or the FNV-1a offset basis. */
+uint64_t hash(uint64_t before, const char *text)
+{
+	for (; *text; text++)
+		before = (before ^ (unsigned char)*text) * 0x100000001b3;
+	return before;
+}
+
 /* Returns a hash of the node of RECORD's rank and, if SAME_HOST is set, of the host name. */
-static uint64_t place_key(const struct record *record, int same_host)
+static uint64_t place_key(const struct record *record, bool same_host)
 {
 	return same_host ? hash(record->node, record->host) : record->node;
 }
@@ -22,10 +31,11 @@ static uint64_t place_key(const struct record *record, int same_host)
  * different names are probably those of containers. Returns the first rank of the later block, and
  * stores the first rank of the earlier block in *EARLIER. If there are several such pairs, the one
  * whose later block is lowest wins. Returns -1 if there is none. */
-static int find_shared_node(const struct run *run, int same_host, int *earlier)
+static int find_shared_node(const struct run *run, bool same_host, int *earlier)
 {
 	int blocks = run->size / run->n, later = -1;
-	const struct record **table = allocate(blocks, 2 * sizeof *table); /* hashed by place */
+	const struct record **table =
+		run->allocate(blocks, 2 * sizeof *table); /* hashed by place */
 
 	for (int i = 0; i < blocks && later < 0; i++) {
 		const struct record *record = run->records + i * run->n;
@@ -55,33 +65,37 @@ static int find_stray(const struct run *run)
 
 /* Returns whether OFF, a clock's offset or jump, exceeds the largest of its bound, 1 ms and 1 % of
  * the time. */
-static int is_large(const struct run *run, struct estimate off)
+static bool is_large(const struct run *run, struct estimate off)
 {
 	return llabs(off.value) > MAX(MAX(off.bound, LARGE_US), run->time / LARGE_PART);
 }
 
-static int check_placement(const struct run *run)
+/* Prints that ranks EARLIER and LATER break RULE. Returns false. */
+static bool refuse_placement(const struct run *run, int earlier, int later, const char *rule)
 {
-	const char *rule = "the same node";
-	int later = find_stray(run), earlier = later / run->n * run->n;
-
-	if (later < 0) {
-		rule = "different nodes";
-		later = find_shared_node(run, 1, &earlier);
-	}
-	if (later < 0)
-		return 1;
 	print_error("wrong placement: ranks %d and %d must be on %s, but their hosts are %s and "
 		    "%s; start exactly N = %d processes on every node, and fill one node before "
 		    "the next, with srun --distribution=block or mpirun --map-by ppr:%d:node\n",
 		    earlier, later, rule, host_of(run, earlier), host_of(run, later), run->n,
 		    run->n);
-	return 0;
+	return false;
+}
+
+static bool check_placement(const struct run *run)
+{
+	int later = find_stray(run), earlier;
+
+	if (later >= 0)
+		return refuse_placement(run, later / run->n * run->n, later, "the same node");
+	later = find_shared_node(run, true, &earlier);
+	if (later >= 0)
+		return refuse_placement(run, earlier, later, "different nodes");
+	return true;
 }
 
 /* A jump between two stamps makes their difference wrong. A jump before the clocks were compared
  * also makes the offset and the corrected time wrong, however small the offset's bound is. */
-static int check_jumps(const struct run *run)
+static bool check_jumps(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++) {
 		struct estimate jump = run->records[rank].jump;
@@ -92,26 +106,26 @@ static int check_jumps(const struct run *run)
 			    "run again when nothing is changing it (NTP, PTP, an administrator)\n",
 			    host_of(run, rank), jump.value > 0 ? "forward" : "back",
 			    (double)llabs(jump.value) / 1000);
-		return 0;
+		return false;
 	}
-	return 1;
+	return true;
 }
 
-static int check_starts(const struct run *run)
+static bool check_starts(const struct run *run)
 {
 	for (int rank = 0; rank < run->size; rank++)
 		if (run->records[rank].at[START] != run->start) {
 			print_error("ranks 0 and %d got different start times (SEC and USEC); "
 				    "call date once, before the launcher, not once per rank\n",
 				    rank);
-			return 0;
+			return false;
 		}
-	return 1;
+	return true;
 }
 
 /* Fails only if a rank certainly existed before the start. If the launch node's clock is unknown,
  * it may be as far ahead as the clock of any block. */
-static int check_existence(const struct run *run)
+static bool check_existence(const struct run *run)
 {
 	int64_t ahead = 0; /* how far the launch node's clock may be ahead of the reference */
 
@@ -128,28 +142,28 @@ static int check_existence(const struct run *run)
 			    "before the start; synchronise the clocks of %s and the launch node "
 			    "(in a direct call, check SEC and USEC first)\n",
 			    rank, host_of(run, rank), (double)before / 1e6, host_of(run, rank));
-		return 0;
+		return false;
 	}
-	return 1;
+	return true;
 }
 
 /* Fails if the time, measured or corrected, is negative. */
-static int check_time(const struct run *run)
+static bool check_time(const struct run *run)
 {
 	int64_t time = run->time;
 
 	if (run->launch_clock_known)
 		time = MIN(time, run->corrected);
 	if (time >= 0)
-		return 1;
+		return true;
 	print_error("the time is negative (%.6f s): rank %d on %s received its reply before the "
 		    "start; synchronise the clocks and run again\n",
 		    (double)time / 1e6, run->slowest, host_of(run, run->slowest));
-	return 0;
+	return false;
 }
 
 /* Returns whether the measurement is valid; if it is not, prints the first error that applies. */
-int check_measurement(const struct run *run)
+bool check_measurement(const struct run *run)
 {
 	return check_placement(run) && check_jumps(run) && check_starts(run) &&
 	       check_existence(run) && check_time(run);
@@ -187,12 +201,12 @@ static void warn_about_clocks(const struct run *run)
  * error is at most 1 s. */
 static void warn_about_launch_clock(const struct run *run)
 {
-	int64_t error = to_number(getenv("OMPI_ZIATEST_SYNC"), INT64_MAX);
+	int64_t error = run->launch_clock_error;
 	char how_wrong[60] = "is not known";
 
 	if (run->launch_clock_known || (error >= 0 && error <= 1000000))
 		return;
-	if (!getenv("OMPI_ZIATEST_NODE")) {
+	if (!run->launch_node_named) {
 		print_warning(
 			"ziaprobe does not know whose clock gave the start (it was called "
 			"directly, or the launcher passed on no variables, as srun "
@@ -211,7 +225,7 @@ static void warn_about_launch_clock(const struct run *run)
 /* Prints the warnings about a valid result. */
 void print_warnings(const struct run *run)
 {
-	int earlier, later = find_shared_node(run, 0, &earlier);
+	int earlier, later = find_shared_node(run, false, &earlier);
 
 	if (run->size == run->n)
 		print_warning("the job ran on only one node, so nothing crossed the interconnect; "

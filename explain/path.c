@@ -1,9 +1,7 @@
 /*
  * path.c - the critical path, and the step that stands out on it
- *
- * Off the clock, on rank 0.
  */
-#include "run.h"
+#include "analysis.h"
 
 /* A step stands out only if it is longer than the median by at least 1/OUTLIER_PART of the time
  * and, if it is measured in ticks, by at least OUTLIER_TICKS. */
@@ -41,7 +39,7 @@ static enum column find_kind(const struct run *run, const struct step *step)
 
 		if (value == UNKNOWN)
 			return COLUMNS;
-		value -= summarise(run, step->end.mark, column).median;
+		value -= summarise_step(run, step->end.mark, column).median;
 		if (value > most) {
 			most = value;
 			kind = column;
@@ -76,7 +74,7 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 			least = MAX(least, OUTLIER_TICKS);
 		if (step->column == CLOCK || step->us < least)
 			continue;
-		excess = step->us - summarise(run, step->end.mark, step->column).median;
+		excess = step->us - summarise_step(run, step->end.mark, step->column).median;
 		if (excess >= least && excess > outlier.excess) {
 			outlier.step = step;
 			outlier.excess = excess;

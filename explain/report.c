@@ -1,10 +1,8 @@
 /*
  * report.c - what -v prints after the result: the outlier, the critical path, a table of all ranks,
  * and details of the run
- *
- * Off the clock, on rank 0.
  */
-#include "run.h"
+#include "analysis.h"
 
 /* Returns "RANK on HOST", in a static buffer. */
 static const char *place_of(const struct run *run, int rank)
@@ -18,7 +16,7 @@ static const char *place_of(const struct run *run, int rank)
 /* If COLUMN is an exchange with another rank, prints WITH and the partner of RANK. */
 static void print_partner(const struct run *run, enum column column, int rank, const char *with)
 {
-	int partner = responder(rank, run->size, run->n);
+	int partner = run->records[rank].partner;
 
 	if (column == EXCHANGE && partner != rank)
 		fprintf(stderr, "%s%s", with, place_of(run, partner));
@@ -84,9 +82,9 @@ static void print_table(const struct run *run)
 		const char *name = headings[column].name;
 		struct summary summary;
 
-		if (!(headings[column].where & RANK))
+		if (!(headings[column].where & FOR_RANKS))
 			continue;
-		summary = summarise(run, ALL_STEPS, column);
+		summary = summarise_column(run, column);
 		if (summary.count == 0)
 			continue;
 		fprintf(stderr, "%s%*s", name, 23 - (int)strlen(name),
@@ -101,7 +99,6 @@ static void print_table(const struct run *run)
 
 static void print_clocks(const struct run *run)
 {
-	const char *sync = getenv("OMPI_ZIATEST_SYNC");
 	struct estimate worst = run->offsets[run->worst];
 
 	fprintf(stderr, "clock offset: %.3f ms (+/- %.3f ms), %s against %s, the %s; ",
@@ -112,9 +109,10 @@ static void print_clocks(const struct run *run)
 		fprintf(stderr, "corrected time %.3f ms", (double)run->corrected / 1000);
 	else
 		fputs("no corrected time: the launch node's clock is unknown", stderr);
-	if (getenv("OMPI_ZIATEST_NODE") && to_number(sync, INT64_MAX) >= 0)
-		fprintf(stderr, " (launch node's clock: synchronised to within %s us)", sync);
-	else if (getenv("OMPI_ZIATEST_NODE"))
+	if (run->launch_node_named && run->launch_clock_error >= 0)
+		fprintf(stderr, " (launch node's clock: synchronised to within %lld us)",
+			(long long)run->launch_clock_error);
+	else if (run->launch_node_named)
 		fputs(" (launch node's clock: not known to be synchronised)", stderr);
 	fputc('\n', stderr);
 }
@@ -130,11 +128,11 @@ void print_report(const struct run *run, const struct path *path, const struct o
 	print_path(run, path);
 	print_table(run);
 	if (run->fences > 0)
-		fprintf(stderr, "fences: %d, %s\n", run->fences, fence_interface);
+		fprintf(stderr, "fences: %d, %s\n", run->fences, run->fence_interface);
 	else
 		fputs("fences: none\n", stderr);
 	if (nodes > 1)
 		print_clocks(run);
-	fprintf(stderr, "executable: %s, %lld bytes\nMPI: %s\n", program_name(),
-		(long long)program_size(), mpi_version());
+	fprintf(stderr, "executable: %s, %lld bytes\nMPI: %s\n", run->program,
+		(long long)run->program_bytes, run->mpi);
 }

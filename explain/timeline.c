@@ -5,15 +5,13 @@
  * mark of another rank that it waited for. If it waited, the time between the two is its wait. So a
  * rank's steps and waits add up to its last mark exactly. Going back from each mark to the one at
  * which its step begins, on whichever rank that is, gives the critical path (path.c).
- *
- * Off the clock, on rank 0.
  */
-#include "run.h"
+#include "analysis.h"
 
 #define HEADING(constant, name, where) {name, where},
 const struct heading headings[COLUMNS] = {COLUMN_LIST(HEADING)};
 
-static int is_fence_left(enum mark mark)
+static bool is_fence_left(enum mark mark)
 {
 	return mark >= FENCE_LEFT && mark < FENCES_END && (mark - FENCE_LEFT) % 2 == 0;
 }
@@ -54,33 +52,36 @@ static void draw_timeline(struct run *run, int rank)
 		}
 }
 
+/* Returns the point at which RANK reached MARK; if RANK is -1, there is none. */
+static struct point point_of(const struct run *run, int rank, enum mark mark)
+{
+	return (struct point){rank, mark, rank < 0 ? UNKNOWN : run->records[rank].at[mark]};
+}
+
 /* Returns the point that RANK waited for before MARK. Its rank is -1 if there is none. */
 struct point find_awaited(const struct run *run, int rank, enum mark mark)
 {
-	struct point awaited = {-1, START, 0};
+	const struct record *record = run->records + rank;
+	struct point awaited = {-1, mark, UNKNOWN};
 	int64_t tolerance;
 
-	if (mark == CREATED && run->records[rank].by_mpirun)
-		awaited.mark = PARENT_CREATED; /* mpirun waits for all its daemons to report */
+	if (mark == REPLY_RECEIVED) /* Block 0 answers the last block after its own reply. */
+		awaited = point_of(run, record->partner,
+				   record->partner < rank ? REPLY_RECEIVED : INIT_RETURNED);
+	else if (mark == CREATED && record->by_mpirun) /* when all its daemons have reported */
+		awaited = point_of(run, run->latest[PARENT_CREATED], PARENT_CREATED);
 	else if (is_fence_left(mark))
-		awaited.mark = mark - 1;
+		awaited = point_of(run, run->latest[mark - 1], mark - 1);
 	else if (mark == INIT_RETURNED && run->fences == 0)
-		awaited.mark = MAIN_ENTERED;
-	awaited.rank = run->latest[awaited.mark]; /* -1 for START */
-	if (mark == REPLY_RECEIVED) {
-		awaited.rank = responder(rank, run->size, run->n);
-		/* Block 0 answers the last block only after its own reply. */
-		awaited.mark = awaited.rank < rank ? REPLY_RECEIVED : INIT_RETURNED;
-	}
+		awaited = point_of(run, run->latest[MAIN_ENTERED], MAIN_ENTERED);
 	if (awaited.rank < 0)
 		return awaited;
-	awaited.at = run->records[awaited.rank].at[awaited.mark];
 	tolerance = offset_of(run, rank).bound + offset_of(run, awaited.rank).bound;
 	if (mark == CREATED)
 		tolerance = 2 * TICK;
 	/* A mark that is certainly later was not waited for. For example, not every fence is a
 	 * barrier: with SLURM_PMIX_FENCE=tree, Slurm may let a node continue early. */
-	if (awaited.at > run->records[rank].at[mark] + tolerance)
+	if (awaited.at > record->at[mark] + tolerance)
 		awaited.rank = -1;
 	return awaited;
 }
@@ -91,25 +92,33 @@ static struct point find_previous(const struct run *run, int rank, enum mark mar
 	do
 		mark--;
 	while (run->records[rank].at[mark] == UNKNOWN);
-	return (struct point){rank, mark, run->records[rank].at[mark]};
+	return point_of(run, rank, mark);
 }
 
 /* Returns the column of the step that ends at MARK. */
 static enum column step_column(enum mark mark)
 {
-	if (mark <= MAIN_ENTERED) /* DAEMON to EXEC, in the same order */
-		return DAEMON + mark - PARENT_CREATED;
-	if (mark == REPLY_RECEIVED)
+	switch (mark) {
+	case PARENT_CREATED:
+		return DAEMON;
+	case CREATED:
+		return SPAWN;
+	case MAIN_ENTERED:
+		return EXEC;
+	case REPLY_RECEIVED:
 		return EXCHANGE;
-	return is_fence_left(mark) ? FENCE : INIT;
+	default:
+		return is_fence_left(mark) ? FENCE : INIT;
+	}
 }
 
-/* Returns RANK's step that ends at MARK, which must come after START. If RANK
- * does not have the mark, us is UNKNOWN, or 0 in a fence that counts, as it did not wait there. */
+/* Returns RANK's step that ends at MARK, which must come after START. If RANK does not have the
+ * mark, us is UNKNOWN, or 0 if the mark is that of a fence that counts, because RANK did not wait
+ * there. */
 struct step find_step(const struct run *run, int rank, enum mark mark)
 {
-	struct point own = find_previous(run, rank, mark), awaited;
-	struct point end = {rank, mark, run->records[rank].at[mark]};
+	struct point own = find_previous(run, rank, mark), end = point_of(run, rank, mark);
+	struct point awaited;
 	struct step step = {step_column(mark), own, end, own.mark, UNKNOWN};
 
 	if (end.at == UNKNOWN) {
@@ -125,14 +134,26 @@ struct step find_step(const struct run *run, int rank, enum mark mark)
 	return step;
 }
 
+/* Returns what a process did between two readings. Threads that are in fences at the same time may
+ * have taken them in the opposite order, so negative differences become 0. Async-signal-safe. */
+struct work work_between(struct work earlier, struct work later)
+{
+	bool known = earlier.cpu_wait >= 0 && later.cpu_wait >= 0;
+
+	return (struct work){MAX(later.cpu - earlier.cpu, 0),
+			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : -1,
+			     MAX(later.faults - earlier.faults, 0)};
+}
+
 /* Returns the value of STEP in COLUMN: its length or, for CPU to FAULTS, what the process did. The
  * length may be less than that of the whole step, because find_path() shortens steps that clock
  * errors make overlap. CPU, CPU_WAIT and BLOCKED add up to the length. Returns UNKNOWN if there is
  * no such value. Without fences, what a process did in MPI_Init is not known. */
 int64_t step_value(const struct run *run, const struct step *step, enum column column)
 {
+	const struct work *readings = run->records[step->end.rank].readings;
+	struct work earlier = {0, 0, 0}, work; /* Before main, all readings are 0. */
 	int64_t cpu, cpu_wait;
-	struct work work;
 
 	if (column == step->column)
 		return step->us;
@@ -140,7 +161,9 @@ int64_t step_value(const struct run *run, const struct step *step, enum column c
 		return UNKNOWN;
 	if (step->column != EXEC && !(step->column == INIT && run->fences > 0))
 		return UNKNOWN;
-	work = work_between(run->records[step->end.rank].readings, step->previous, step->end.mark);
+	if (step->previous >= MAIN_ENTERED)
+		earlier = readings[step->previous - MAIN_ENTERED];
+	work = work_between(earlier, readings[step->end.mark - MAIN_ENTERED]);
 	if (column == FAULTS)
 		return work.faults;
 	cpu = MIN(work.cpu, step->us);
@@ -159,81 +182,109 @@ void add(int64_t *sum, int64_t value)
 		*sum = (*sum == UNKNOWN ? 0 : *sum) + value;
 }
 
-/* Fills in the values of RANK in all columns. Its wait is its timeline minus its steps. */
+/* Fills in the values of RANK, except COMPLETED. Its wait is its timeline minus its steps. */
 static void find_values(struct run *run, int rank)
 {
-	const struct record *record = run->records + rank;
-	int64_t *values = run->values[rank];
+	const int64_t *mark = run->records[rank].at;
+	int64_t *in = run->values[rank].in;
 
-	for (enum column column = 0; column < COLUMNS; column++)
-		values[column] = UNKNOWN;
-	values[WAIT] = find_previous(run, rank, MARKS).at;
-	values[WHOLE_INIT] = record->at[INIT_RETURNED] - record->at[MAIN_ENTERED];
-	if (run->replied[rank] != UNKNOWN)
-		values[COMPLETED] = run->replied[rank] - run->start;
-	for (enum mark mark = PARENT_CREATED; mark < MARKS; mark++) {
-		struct step step = find_step(run, rank, mark);
+	in[WAIT] = find_previous(run, rank, MARKS).at;
+	in[WHOLE_INIT] = mark[INIT_RETURNED] - mark[MAIN_ENTERED];
+	for (enum mark end = PARENT_CREATED; end < MARKS; end++) {
+		struct step step = find_step(run, rank, end);
 
 		if (step.us == UNKNOWN)
 			continue;
-		values[WAIT] -= step.us;
+		in[WAIT] -= step.us;
 		for (enum column column = 0; column < COLUMNS; column++)
-			add(values + column, step_value(run, &step, column));
+			add(in + column, step_value(run, &step, column));
 	}
+}
+
+/* Finds, for each mark that others wait for, the rank that reached it last. */
+static void find_latest_marks(struct run *run)
+{
+	for (enum mark mark = START; mark < MARKS; mark++)
+		run->latest[mark] = -1;
+	for (int rank = 0; rank < run->size; rank++)
+		for (enum mark mark = PARENT_CREATED; mark < FENCES_END; mark++) {
+			int64_t at = run->records[rank].at[mark];
+			int latest = run->latest[mark];
+
+			if (at == UNKNOWN ||
+			    (mark == PARENT_CREATED && !run->records[rank].by_mpirun))
+				continue;
+			if (latest < 0 || at > run->records[latest].at[mark])
+				run->latest[mark] = rank;
+		}
 }
 
 /* Draws the timelines of all ranks, finds the latest marks, and fills in the values. */
 void draw_timelines(struct run *run)
 {
-	run->values = allocate(run->size, sizeof *run->values);
+	run->values = run->allocate(run->size, sizeof *run->values);
 	run->fences = count_fences(run);
-	for (int m = 0; m < MARKS; m++)
-		run->latest[m] = -1;
 	for (int rank = 0; rank < run->size; rank++) {
-		draw_timeline(run, rank);
-		for (int m = PARENT_CREATED; m < FENCES_END; m++) {
-			int64_t mark = run->records[rank].at[m];
+		int64_t *in = run->values[rank].in, replied = run->records[rank].at[REPLY_RECEIVED];
 
-			if (mark == UNKNOWN ||
-			    (m == PARENT_CREATED && !run->records[rank].by_mpirun))
-				continue;
-			if (run->latest[m] < 0 || mark > run->records[run->latest[m]].at[m])
-				run->latest[m] = rank;
-		}
+		for (enum column column = 0; column < COLUMNS; column++)
+			in[column] = UNKNOWN;
+		if (replied != UNKNOWN)
+			in[COMPLETED] = replied - run->start; /* as measured */
+		draw_timeline(run, rank);
 	}
+	find_latest_marks(run);
 	for (int rank = 0; rank < run->size; rank++)
 		find_values(run, rank);
 }
 
-/* Returns the minimum, median and maximum of COLUMN over all ranks that have a value in it. The
- * values are those of the step that ends at MARK or, if MARK is ALL_STEPS, those of each rank as a
- * whole. */
-struct summary summarise(const struct run *run, enum mark mark, enum column column)
+/* Returns the summary of VALUES, one for each of SIZE ranks, which it sorts. */
+static struct summary summarise(int64_t *values, int size)
 {
 	struct summary summary = {0, UNKNOWN, UNKNOWN, UNKNOWN, 0};
-	int64_t *values = allocate(run->size, sizeof *values);
 
-	for (int rank = 0; rank < run->size; rank++) {
-		int64_t value = run->values[rank][column];
-
-		if (mark != ALL_STEPS) {
-			struct step step = find_step(run, rank, mark);
-
-			value = step_value(run, &step, column);
-		}
-		if (value == UNKNOWN)
+	for (int rank = 0; rank < size; rank++) {
+		if (values[rank] == UNKNOWN)
 			continue;
-		values[summary.count++] = value;
-		if (value > summary.max) {
-			summary.max = value;
+		if (values[rank] > summary.max) {
+			summary.max = values[rank];
 			summary.slowest = rank;
 		}
+		values[summary.count++] = values[rank];
 	}
 	if (summary.count > 0) {
 		qsort(values, (size_t)summary.count, sizeof *values, compare_times);
 		summary.min = values[0];
 		summary.median = values[(summary.count - 1) / 2];
 	}
+	return summary;
+}
+
+/* Summarises COLUMN over all ranks. */
+struct summary summarise_column(const struct run *run, enum column column)
+{
+	int64_t *values = run->allocate(run->size, sizeof *values);
+	struct summary summary;
+
+	for (int rank = 0; rank < run->size; rank++)
+		values[rank] = run->values[rank].in[column];
+	summary = summarise(values, run->size);
+	free(values);
+	return summary;
+}
+
+/* Summarises COLUMN of the single step that ends at MARK over all ranks. */
+struct summary summarise_step(const struct run *run, enum mark mark, enum column column)
+{
+	int64_t *values = run->allocate(run->size, sizeof *values);
+	struct summary summary;
+
+	for (int rank = 0; rank < run->size; rank++) {
+		struct step step = find_step(run, rank, mark);
+
+		values[rank] = step_value(run, &step, column);
+	}
+	summary = summarise(values, run->size);
 	free(values);
 	return summary;
 }

@@ -16,7 +16,7 @@
  * taken to wait as soon as it has entered the fence.
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
- * (work.c); one look-up per function, which takes 4 to 7 us; one of Open MPI's library, for the
+ * (readings.c); one look-up per function, which takes 4 to 7 us; one of Open MPI's library, for the
  * first non-blocking fence; and for each usleep in such a fence, a look-up of its caller, until the
  * rank is known to wait. Each read and write of another descriptor costs a comparison.
  *
@@ -24,7 +24,7 @@
  * Builds by hand leave this code out. So do static builds, because they have no other library to
  * call.
  */
-#include "../explain/run.h"
+#include "notes.h"
 
 #include <stdatomic.h>
 
@@ -38,22 +38,23 @@ static struct fence {
 
 const char *fence_interface;
 
-/* Returns whether this rank is waiting in a fence now. If it has entered any, stores in *FROM the
- * mark at which its present state began, and in *SINCE the stamp of that mark. What a rank does in
- * a non-blocking fence without waiting is MPI_Init's own work, which is timed from the entry.
- * Async-signal-safe. */
-int in_fence(int64_t *since, enum mark *from)
+/* Returns where this rank is in MPI_Init now. What it does in a non-blocking fence without waiting
+ * is MPI_Init's own work, which is timed from the entry. Async-signal-safe. */
+struct position find_position(void)
 {
-	int waiting = 0;
+	struct position position = {MAIN_ENTERED, 0, false};
 
 	for (int i = 0; i < FENCES && fences[i].entered; i++) {
-		int64_t ended = fences[i].waited ? fences[i].ended : 0;
+		bool waited = fences[i].waited;
+		int64_t ended = waited ? fences[i].ended : 0;
 
-		waiting = fences[i].waited && !ended;
-		*since = ended ? ended : fences[i].entered;
-		*from = fence_mark(ended ? FENCE_LEFT : FENCE_ENTERED, i);
+		if (ended)
+			position = (struct position){fence_mark(FENCE_LEFT, i), ended, false};
+		else
+			position = (struct position){fence_mark(FENCE_ENTERED, i),
+						     fences[i].entered, waited};
 	}
-	return waiting;
+	return position;
 }
 
 /* Fills in the stamps of fences in RECORD, which must already hold INIT_RETURNED. A fence in which
@@ -94,7 +95,7 @@ static _Thread_local int last_entered = -1;
 /* Begins a fence of INTERFACE. If WAITS is not set, this rank may begin to wait later. The fence
  * counts only if it is a fence OF_ALL ranks and not inside another. Returns its index, or -1 if it
  * does not count. */
-static int enter_fence(const char *interface, int of_all, bool waits)
+static int enter_fence(const char *interface, bool of_all, bool waits)
 {
 	int64_t entered;
 	int i;
@@ -140,7 +141,7 @@ static void complete_fence(int status, void *data)
 
 /* Returns whether PROCS, an array of COUNT pmix_proc_t, means all ranks. It does if it is empty or
  * contains only the rank PMIX_RANK_WILDCARD. */
-static int covers_all_ranks(const void *procs, size_t count)
+static bool covers_all_ranks(const void *procs, size_t count)
 {
 	const struct proc {
 		char nspace[256];
@@ -205,9 +206,9 @@ void find_function(void **function, const char *name, void *caller)
 	}
 FENCE_OF("PMIx", PMIx_Fence, (const void *procs, size_t count, const void *info, size_t infos),
 	 (procs, count, info, infos), covers_all_ranks(procs, count))
-FENCE_OF("PMI2", PMI2_KVS_Fence, (void), (), 1)
-FENCE_OF("PMI", PMI_Barrier, (void), (), 1)
-FENCE_OF("PMI", PMI_Allgather, (void *in, void *out, int length), (in, out, length), 1)
+FENCE_OF("PMI2", PMI2_KVS_Fence, (void), (), true)
+FENCE_OF("PMI", PMI_Barrier, (void), (), true)
+FENCE_OF("PMI", PMI_Allgather, (void *in, void *out, int length), (in, out, length), true)
 
 /* Returns the address at which the library that holds Open MPI's start-up is loaded, or NULL if
  * this process uses another MPI. It is looked up until it is found. */
@@ -230,7 +231,7 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 			   callback_fn *done, void *data)
 {
 	static int (*function)(const void *, size_t, const void *, size_t, callback_fn *, void *);
-	int of_all = done && covers_all_ranks(procs, count);
+	bool of_all = done && covers_all_ranks(procs, count);
 	int fence = enter_fence("PMIx", of_all, !open_mpi()), result = -1;
 
 	find_function((void **)&function, "PMIx_Fence_nb", __builtin_return_address(0));
@@ -303,7 +304,7 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 	if (file >= 0 && file == wire && wire_fence < 0)
 		interface = fence_command(data, size);
 	if (interface)
-		wire_fence = fence = enter_fence(interface, 1, true);
+		wire_fence = fence = enter_fence(interface, true, true);
 	if (library_write)
 		result = library_write(file, data, size);
 	else

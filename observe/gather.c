@@ -1,9 +1,14 @@
 /*
- * gather.c - what rank 0 needs to know about every rank
+ * gather.c - the comparison of clocks, and the second gather
+ *
+ * To compare clocks, the first ranks of the blocks form a binomial tree. The children of block i are
+ * i + 1, i + 2, i + 4 and so on, as long as the number added is less than the lowest set bit of i
+ * (block 0 has no such limit), so the parent of block i is i & (i - 1). Comparing all blocks takes
+ * at most as many rounds as their number has binary digits.
  *
  * Off the clock for this rank and, after sleep_until_released(), for all ranks.
  */
-#include "../explain/run.h"
+#include "notes.h"
 
 #include <poll.h>
 
@@ -28,29 +33,71 @@ void sleep_until_released(void)
 	sleep_until_complete(&request);
 }
 
-/* Completes MINE, the record of this rank, and brings the records of all ranks to rank 0. BOOT is
- * the stamp at which this node booted, and RAW the offset of the realtime clock from the raw
- * monotonic clock; both were read when main was entered. */
-void gather_records(struct run *run, struct record *mine, int64_t boot, struct estimate raw)
+enum { ROUND_TRIPS = 10 }; /* per pair of clocks; the shortest is used */
+
+/* Sends this clock to rank CHILD whenever that asks for it. */
+static void answer_child(int child)
 {
-	struct estimate later;
+	for (int i = 0; i < ROUND_TRIPS; i++) {
+		int64_t here;
+
+		MPI_Recv(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		here = now();
+		MPI_Send(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD);
+	}
+}
+
+/* Asks rank PARENT for its clock. Returns the offset of this clock from it. */
+static struct estimate ask_parent(int parent)
+{
+	/* Nothing is known yet. The division by 256 prevents overflow when bounds are added up
+	 * along the tree and two such sums are added. */
+	struct estimate best = {0, INT64_MAX / 256};
+
+	for (int i = 0; i < ROUND_TRIPS; i++) {
+		int64_t before = now(), there, trip;
+
+		MPI_Sendrecv(&before, 1, MPI_INT64_T, parent, 0, &there, 1, MPI_INT64_T, parent, 0,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		trip = now() - before;
+		if (trip >= 0 && (trip + 1) / 2 + 1 < best.bound)
+			best = (struct estimate){before + trip / 2 - there, (trip + 1) / 2 + 1};
+	}
+	return best;
+}
+
+/* Compares clocks for BLOCK, one of BLOCKS blocks of N ranks. Only the first rank of BLOCK calls
+ * this. Returns the offset of this clock from the parent block's, or 0 for block 0, which has no
+ * parent. */
+static struct estimate compare_clocks(int block, int blocks, int n)
+{
+	int subtree = block ? block & -block : blocks;
+
+	for (int64_t stride = 1; stride < subtree && block + stride < blocks; stride *= 2)
+		answer_child((block + (int)stride) * n);
+	if (block == 0)
+		return (struct estimate){0, 0};
+	return ask_parent((block & (block - 1)) * n);
+}
+
+/* Compares clocks, which completes MINE, the record of this rank, and brings the records of all
+ * ranks to rank 0, into RECORDS. N is the number of processes per node. MINE must hold the jump of
+ * the clock as of main: its offset from the raw monotonic clock. */
+void gather_records(struct record *mine, struct record *records, int n)
+{
+	struct estimate offset;
 	MPI_Request request;
 
-	identify_node(mine);
-	read_creation(mine, boot);
-	read_fences(mine);
-	store_readings(mine);
-	if (world.rank % run->n == 0)
-		mine->clock = compare_clocks(world.rank / run->n, run->size / run->n, run->n);
-	if (world.rank == 0)
-		run->records = allocate(run->size, sizeof *mine);
+	if (world.rank % n == 0)
+		mine->clock = compare_clocks(world.rank / n, world.size / n, n);
 	/* MPI_Igather would connect every rank to rank 0, and MPI_Gather polls while it waits. So
 	 * all ranks first wait for each other in a barrier, in which they sleep. */
 	MPI_Ibarrier(MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);
 	/* All clocks have been compared by now. Nobody can set or slew the raw clock. */
-	later = read_offset(CLOCK_MONOTONIC_RAW);
-	mine->jump = (struct estimate){later.value - raw.value, later.bound + raw.bound};
-	MPI_Gather(mine, sizeof *mine, MPI_BYTE, run->records, sizeof *mine, MPI_BYTE, 0,
+	offset = read_offset(CLOCK_MONOTONIC_RAW);
+	mine->jump.value = offset.value - mine->jump.value;
+	mine->jump.bound += offset.bound;
+	MPI_Gather(mine, sizeof *mine, MPI_BYTE, records, sizeof *mine, MPI_BYTE, 0,
 		   MPI_COMM_WORLD);
 }

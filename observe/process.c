@@ -4,7 +4,7 @@
  *
  * On the clock: launched_world().
  */
-#include "../explain/run.h"
+#include "notes.h"
 
 #include <limits.h>
 #include <sys/stat.h>
@@ -34,6 +34,14 @@ struct world launched_world(void)
 			return (struct world){rank, size};
 	}
 	return (struct world){-1, -1};
+}
+
+/* Replaces every character of TEXT that is not printable ASCII with '?'. Async-signal-safe. */
+void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
 }
 
 /* Fills in which node this is, and whether ziatest ran on it. The kernel's boot id identifies a
@@ -116,42 +124,53 @@ static bool is_one_of(const char *names, const struct process *process)
 	return strstr(names, word) != NULL;
 }
 
+/* Returns a stamp at which SELF, this process, certainly existed. Main is always entered after the
+ * start. If ziatest's launcher created SELF, so were SELF, and the slurmstepd that may be its
+ * PARENT. */
+static int64_t certain_existence(const struct record *record, const struct process *self,
+				 const struct process *parent, bool is_launched)
+{
+	const struct process *oldest = strcmp(parent->name, "slurmstepd") == 0 ? parent : self;
+	int64_t entered = record->at[MAIN_ENTERED];
+
+	if (!is_launched || oldest->created == UNKNOWN)
+		return entered;
+	return MIN(entered, oldest->created + 2 * TICK);
+}
+
 /* Fills in when this process and its parent were created, the name of the parent, and a stamp at
- * which this process certainly existed. If a wrapper, such as a script, was started by a daemon and
- * then started this process, the wrapper takes the place of this process, and the daemon that of
- * the parent. BOOT is the stamp at which this node booted, according to its own clock when main was
- * entered. RECORD must already show whether ziatest ran on this node, and MAIN_ENTERED. */
+ * which this process certainly existed. If a daemon started a wrapper, such as a script, and that
+ * started this process, the wrapper takes the place of this process, and the daemon that of the
+ * parent. BOOT is the stamp at which this node booted, according to its own clock when main was
+ * entered. RECORD must already show whether ziatest ran on this node, START and MAIN_ENTERED. */
 void read_creation(struct record *record, int64_t boot)
 {
 	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
-	int local = record->on_launch_node ? ziatest : -1;
-	struct process process = read_process("/proc/self/stat", boot), below = process;
-	struct process parent = read_parent(process, boot), above = parent, oldest = process;
+	int launcher = record->on_launch_node ? ziatest : -1; /* its process id on this node */
+	struct process self = read_process("/proc/self/stat", boot);
+	struct process parent = read_parent(self, boot);
+	struct process created = self, creator = parent;
+	struct process child = self, ancestor = parent;
 
-	/* Main is always entered after the start. A process that ziatest's launcher created, and
-	 * its slurmstepd, were also created after the start. */
-	record->existed = record->at[MAIN_ENTERED];
-	if (strcmp(parent.name, "slurmstepd") == 0)
-		oldest = parent;
-	if (ziatest >= 0 && getpid() != local && oldest.created != UNKNOWN)
-		record->existed = MIN(record->existed, oldest.created + 2 * TICK);
+	record->existed =
+		certain_existence(record, &self, &parent, ziatest >= 0 && getpid() != launcher);
 	/* Look for a daemon among the parent and the next eight ancestors. What is older than the
 	 * launch, such as a batch script, was not created for it. */
-	for (int i = 0; i <= 8 && below.created >= record->at[START] - 2 * TICK; i++) {
-		if (below.parent == local || is_one_of(DAEMONS, &above)) {
-			process = below;
-			parent = above;
+	for (int i = 0; i <= 8 && child.created >= record->at[START] - 2 * TICK; i++) {
+		if (child.parent == launcher || is_one_of(DAEMONS, &ancestor)) {
+			created = child;
+			creator = ancestor;
 			break;
 		}
-		below = above;
-		above = read_parent(below, boot);
+		child = ancestor;
+		ancestor = read_parent(child, boot);
 	}
-	record->at[CREATED] = process.created;
-	record->at[PARENT_CREATED] = parent.created;
-	strcpy(record->parent, parent.name);
-	record->by_mpirun = is_one_of(MPIRUN, &parent);
+	record->at[CREATED] = created.created;
+	record->at[PARENT_CREATED] = creator.created;
+	strcpy(record->parent, creator.name);
+	record->by_mpirun = is_one_of(MPIRUN, &creator);
 	/* ziatest becomes the launcher, which may be the parent. It existed before the start. */
-	if (process.parent == local)
+	if (created.parent == launcher)
 		record->at[PARENT_CREATED] = UNKNOWN;
 }
 

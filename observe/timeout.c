@@ -5,9 +5,9 @@
  * state prints, so that a large job does not print millions of lines. The signal is not SIGALRM,
  * because the user's program may use that.
  *
- * On the clock: arm_timeout(), if there is a timeout, and note_state().
+ * On the clock: arm_timeout(), if there is a timeout, and observe_state().
  */
-#include "../explain/run.h"
+#include "notes.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -41,9 +41,7 @@ static volatile struct {
 /* The end of rank 0's line while it is UNCHECKED. */
 static char time_text[60];
 
-/* Notes what this rank is about to do, for the timeout. RANK is the one that it waits for, if STATE
- * has one. */
-void note_state(enum state state, int rank, int64_t since)
+void observe_state(enum state state, int rank, int64_t since)
 {
 	doing.rank = rank;
 	doing.since = since;
@@ -71,11 +69,11 @@ void note_time(int64_t us)
 	doing.state = UNCHECKED;
 }
 
-/* Writes into TEXT what this process has done since the reading at FROM, which was taken MS ago.
- * The parts add up to MS. */
-static void describe_work(char *text, size_t size, enum mark from, int64_t ms)
+/* Writes into TEXT what this process has done since MARK, which was MS ago. The parts add up to
+ * MS. */
+static void describe_work(char *text, size_t size, enum mark mark, int64_t ms)
 {
-	struct work work = work_between(own_readings, from, TIMED_OUT);
+	struct work work = work_since(mark);
 	int64_t cpu = MIN(work.cpu / 1000, ms), cpu_wait = MIN(work.cpu_wait / 1000, ms - cpu);
 	int length = snprintf(text, size, ": cpu %lld ms", (long long)cpu);
 
@@ -101,7 +99,7 @@ static void time_out(int number)
 		[WRITING] = "spent %lld ms writing the result",
 	};
 	enum state state = doing.state;
-	enum mark from = MAIN_ENTERED;
+	struct position position = find_position();
 	int64_t since = doing.since, ms;
 	char rank[24] = "a rank", text[100], end[120] = "", line[400];
 	struct itimerspec again = {{0, 0}, {2, 0}};
@@ -113,12 +111,13 @@ static void time_out(int number)
 		_exit(124);
 	timed_out = 1;
 	syscall(SYS_timer_settime, timer, 0, &again, NULL);
-	note_work(TIMED_OUT);
-	if (state == IN_MPI_INIT && in_fence(&since, &from))
+	if (state == IN_MPI_INIT && position.since)
+		since = position.since;
+	if (state == IN_MPI_INIT && position.waits)
 		state = IN_FENCE;
 	ms = MAX(now() - since, 0) / 1000; /* the clock may have been set back */
 	if (state == IN_MPI_INIT)
-		describe_work(end, sizeof end, from, ms);
+		describe_work(end, sizeof end, position.mark, ms);
 	if (state == UNCHECKED)
 		snprintf(end, sizeof end, "%s", time_text);
 	uname(&system);

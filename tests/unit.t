@@ -1,8 +1,8 @@
 #!/bin/sh
-# The pure functions, in tests/helpers/unit.c, built with the project's MPI compiler
+# The pure functions of ziaprobe.c and observe/, in tests/helpers/unit.c, built with the project's MPI
+# compiler
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086 # options
 ${MPICC:-mpicc} $sanitize -pthread -DPAD=4096 -o "$tmp/unit" tests/helpers/unit.c \
-	observe/fence.c observe/run.c observe/timeout.c explain/files.c explain/path.c \
-	explain/report.c explain/timeline.c || exit 1
+	observe/fence.c observe/gather.c observe/timeout.c explain/*.c || exit 1
 "$tmp/unit" 2>/dev/null	# its messages are tested elsewhere

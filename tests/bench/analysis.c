@@ -4,15 +4,17 @@
  *
  *	analysis RANKS
  */
-#define main ziaprobe_main
-#include "../../ziaprobe.c"
-#undef main
+#include "../../explain/analysis.h"
 
 #include <sys/resource.h>
+#include <time.h>
 
 static double seconds(void)
 {
-	return (double)now() / 1e6;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* Returns the peak resident memory so far, in bytes. */
@@ -22,6 +24,15 @@ static double peak(void)
 
 	getrusage(RUSAGE_SELF, &usage);
 	return (double)usage.ru_maxrss * 1024;
+}
+
+static void *allocate(int count, size_t size)
+{
+	void *block = calloc((size_t)count, size);
+
+	if (!block)
+		abort();
+	return block;
 }
 
 /* Returns a pseudo-random number from 0 to LESS - 1. */
@@ -37,14 +48,15 @@ int main(int argc, char **argv)
 {
 	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n;
 	double before = peak(), begun, analysed, resident;
-	struct run run = {.start = 1000000, .size = size, .n = n};
+	struct run run = {.start = 1000000, .size = size, .n = n, .allocate = allocate};
 	struct outlier outlier;
 	struct path path;
 
 	if (size == 0)
 		return 2;
-	MPI_Init(NULL, NULL);
-	run.replied = allocate(size, sizeof *run.replied);
+	run.program = run.mpi = run.fence_interface = "";
+	run.verbose = true;
+	run.csv = "/dev/null";
 	run.records = allocate(size, sizeof *run.records);
 	for (int rank = 0; rank < size; rank++) {
 		struct record *record = run.records + rank;
@@ -59,7 +71,11 @@ int main(int argc, char **argv)
 			stamp[m] = at;
 			at += 1 + draw(1000000);
 		}
-		run.replied[rank] = stamp[REPLY_RECEIVED];
+		record->partner = rank / n % 2 ? -1 : (rank + n) % size;
+		if (stamp[REPLY_RECEIVED] > run.start + run.time) {
+			run.time = stamp[REPLY_RECEIVED] - run.start;
+			run.slowest = rank;
+		}
 		record->existed = stamp[MAIN_ENTERED];
 		/* Nodes in no particular order */
 		record->node = (uint64_t)(rank / n + 1) * 0x9e3779b97f4a7c15;
@@ -70,24 +86,25 @@ int main(int argc, char **argv)
 		snprintf(record->host, sizeof record->host, "nid%07d", rank / n);
 		snprintf(record->parent, sizeof record->parent, "slurmstepd");
 	}
+	if (!freopen("/dev/null", "w", stderr))
+		return 1;
 	begun = seconds();
-	find_result(&run);
 	resolve_clocks(&run);
-	if (!check_measurement(&run) || !freopen("/dev/null", "w", stderr))
+	if (!check_measurement(&run))
 		return 1;
 	draw_timelines(&run);
 	find_path(&run, &path);
 	outlier = find_outlier(&run, &path);
 	print_warnings(&run);
 	print_report(&run, &path, &outlier);
-	if (append_row(&run, &path, &outlier, "/dev/null") != 0)
+	if (append_row(&run, &path, &outlier) != 0)
 		return 1;
 	analysed = seconds();
 	resident = peak();
-	if (write_ranks(&run, "/dev/null") != 0)
+	run.ranks = "/dev/null";
+	if (write_ranks(&run) != 0)
 		return 1;
 	printf("%.4f %.1f %.4f %.0f\n", analysed - begun, (resident - before) / size,
 	       seconds() - analysed, peak() - resident);
-	MPI_Finalize();
 	return 0;
 }

@@ -3,7 +3,7 @@
  * how much longer a read and a write of a descriptor other than PMI's wire take, in ns. Within a
  * launch, each part runs for the first time, so it takes longer: the variables, for example, 1 to
  * 6 us. */
-#include "../../explain/run.h"
+#include "../../observe/notes.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -12,6 +12,13 @@
 enum { CALLS = 1000 }; /* in a row */
 
 typedef ssize_t transfer(int file, void *data, size_t size);
+
+static int compare(const void *a, const void *b)
+{
+	const int64_t *p = a, *q = b;
+
+	return (*p > *q) - (*p < *q);
+}
 
 static int64_t nanoseconds(void)
 {
@@ -57,7 +64,7 @@ int main(int argc, char **argv)
 	took = allocate(rounds, sizeof *took);
 	for (int i = 0; i < rounds; i++)
 		took[i] = time_readings();
-	qsort(took, (size_t)rounds, sizeof *took, compare_times);
+	qsort(took, (size_t)rounds, sizeof *took, compare);
 	printf("%.2f", (double)took[rounds / 2] / 1000);
 	for (int k = 0; k < 2; k++) {
 		transfer *ours, *library;
@@ -66,7 +73,7 @@ int main(int argc, char **argv)
 		*(void **)&library = dlsym(RTLD_NEXT, names[k]);
 		for (int i = 0; i < rounds; i++)
 			took[i] = time_calls(ours, file) - time_calls(library, file);
-		qsort(took, (size_t)rounds, sizeof *took, compare_times);
+		qsort(took, (size_t)rounds, sizeof *took, compare);
 		printf(" %.2f", (double)took[rounds / 2] / CALLS);
 	}
 	printf("\n");

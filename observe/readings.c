@@ -1,9 +1,9 @@
 /*
- * work.c - how this process spent its time: on a CPU, waiting for one, or blocked
+ * readings.c - the clocks, and how this process spent its time: on a CPU, waiting for one, or blocked
  *
- * On the clock: note_work(), which takes about 2 us, or 6 us the first time.
+ * On the clock: read_offset(), and note_work(), which takes about 2 us, or 6 us the first time.
  */
-#include "../explain/run.h"
+#include "notes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,25 @@
 
 #pragma GCC diagnostic ignored "-Wconversion" /* warns of every bit-field assignment */
 
-struct work own_readings[TIMED_OUT - MAIN_ENTERED + 1];
+static struct work readings[INIT_RETURNED - MAIN_ENTERED + 1]; /* from MAIN_ENTERED on */
 
 static int schedstat = -2; /* not opened yet; it is kept open because opening it takes 4 us */
+
+/* Returns how far the realtime clock is ahead of CLOCK, in us. CLOCK is read between two readings
+ * of the realtime clock, and the bound is the time between those two. The closest of three such
+ * readings is used, because one may be interrupted. */
+struct estimate read_offset(clockid_t clock)
+{
+	struct estimate closest = {0, INT64_MAX};
+
+	for (int i = 0; i < 3; i++) {
+		int64_t before = now(), other = read_clock(clock), took = now() - before;
+
+		if (llabs(took) < closest.bound)
+			closest = (struct estimate){before + took / 2 - other, llabs(took)};
+	}
+	return closest;
+}
 
 /* Returns how long the main thread has waited for a CPU, in us, or -1 if the kernel does not
  * record it. In that case, /proc/self/schedstat is missing or contains only zeros. */
@@ -35,9 +51,9 @@ static int64_t read_cpu_wait(void)
 	return *end == '\n' && times > 0 ? waited / 1000 : -1;
 }
 
-/* Reads what this process has done so far, and keeps it as the reading at MARK. The timeout handler
- * passes TIMED_OUT. Async-signal-safe, errno included; can be called from any thread. */
-void note_work(enum mark mark)
+/* Returns what this process has done so far. Async-signal-safe, errno included; can be called from
+ * any thread. */
+struct work read_work(void)
 {
 	/* The clock is the one that pthread_getcpuclockid() returns for the main thread. Its id is
 	 * computed here because, before glibc 2.34, that function was in libpthread, not in libc.
@@ -45,34 +61,31 @@ void note_work(enum mark mark)
 	 * scheduler accounts for it. */
 	clockid_t cpu = (clockid_t)(~(unsigned)getpid() << 3 | 6);
 	struct rusage usage;
+	struct work work;
 	int before = errno;
 
 	getrusage(RUSAGE_SELF, &usage);
-	own_readings[mark - MAIN_ENTERED] =
-		(struct work){read_clock(cpu), read_cpu_wait(), usage.ru_majflt};
+	work = (struct work){read_clock(cpu), read_cpu_wait(), usage.ru_majflt};
 	errno = before;
+	return work;
+}
+
+/* Keeps a reading of what this process has done so far, as that at MARK. */
+void note_work(enum mark mark)
+{
+	readings[mark - MAIN_ENTERED] = read_work();
+}
+
+/* Returns what this process has done since the reading at MARK. Async-signal-safe. */
+struct work work_since(enum mark mark)
+{
+	return work_between(readings[mark - MAIN_ENTERED], read_work());
 }
 
 /* Stores the readings of this process in RECORD. Later ones will not include cpu_wait. */
 void store_readings(struct record *record)
 {
-	memcpy(record->readings, own_readings, sizeof record->readings);
+	memcpy(record->readings, readings, sizeof record->readings);
 	close(schedstat);
 	schedstat = -1; /* The user's program may get the same descriptor. */
-}
-
-/* Returns what a process did between the marks FROM and TO, given its READINGS from MAIN_ENTERED
- * on. Before main, all readings are 0. Threads that are in fences at the same time may have taken
- * two readings in the opposite order, so negative differences become 0. Async-signal-safe. */
-struct work work_between(const struct work *readings, enum mark from, enum mark to)
-{
-	struct work earlier = {0, 0, 0}, later = readings[to - MAIN_ENTERED];
-	bool known;
-
-	if (from >= MAIN_ENTERED)
-		earlier = readings[from - MAIN_ENTERED];
-	known = earlier.cpu_wait >= 0 && later.cpu_wait >= 0;
-	return (struct work){MAX(later.cpu - earlier.cpu, 0),
-			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : -1,
-			     MAX(later.faults - earlier.faults, 0)};
 }

@@ -1,0 +1,127 @@
+/*
+ * analysis.h - what each file in explain/ provides to the others
+ *
+ * The sections below are the files, in the best order for reading; each calls only those above it.
+ * All of them run off the clock, on rank 0.
+ */
+#ifndef ANALYSIS_H
+#define ANALYSIS_H
+
+#include "record.h"
+
+/* ---- clocks.c: the offsets of the blocks' clocks, and the reference clock ---- */
+
+void resolve_clocks(struct run *run);
+struct estimate offset_of(const struct run *run, int rank);
+int64_t correction(const struct run *run, int rank);
+int compare_times(const void *a, const void *b);
+
+/* ---- judge.c: whether the measurement is valid, and which warnings the result needs ---- */
+
+bool check_measurement(const struct run *run);
+void print_warnings(const struct run *run);
+
+/* ---- timeline.c: the marks of every rank, and the steps between them ---- */
+
+/* The columns of the reports, in the order in which they are printed: constant, name, and where
+ * they are printed: for each rank (the table of -v, and --ranks), for the path (summed over it, in
+ * --csv), or for both. DAEMON to EXEC, which are measured in ticks, come first, and CPU to FAULTS,
+ * of which only the last is not a time, come last. */
+/* clang-format off */
+#define COLUMN_LIST(column) \
+	column(DAEMON,     "daemon",    FOR_BOTH) /* until the parent is created */ \
+	column(SPAWN,      "spawn",     FOR_BOTH) /* until this process is created */ \
+	column(EXEC,       "exec",      FOR_BOTH) /* until main is entered */ \
+	column(SETUP,      "setup",     FOR_BOTH) /* not measured yet */ \
+	column(INIT,       "init",      FOR_BOTH) /* up to a fence, or the end of MPI_Init */ \
+	column(FENCE,      "fence",     FOR_BOTH) /* until a fence is left */ \
+	column(WAIT,       "wait",      FOR_RANKS) /* for other ranks, between its steps */ \
+	column(EXCHANGE,   "exchange",  FOR_BOTH) /* until the reply is received */ \
+	column(CLOCK,      "clock",     FOR_PATH) /* the slowest rank's clock offset */ \
+	column(WHOLE_INIT, "mpi_init",  FOR_RANKS) /* from main until MPI_Init returns */ \
+	column(COMPLETED,  "completed", FOR_RANKS) /* from the start to the reply */ \
+	column(CPU,        "cpu",       FOR_BOTH) /* on a CPU, in EXEC and INIT */ \
+	column(CPU_WAIT,   "cpu_wait",  FOR_BOTH) /* ready to run, but waiting for a CPU */ \
+	column(BLOCKED,    "blocked",   FOR_BOTH) /* neither of the two */ \
+	column(FAULTS,     "faults",    FOR_BOTH) /* pages that had to be read from a file */
+/* clang-format on */
+
+#define CONSTANT(constant, name, where) constant,
+enum column { COLUMN_LIST(CONSTANT) COLUMNS };
+
+extern const struct heading {
+	const char *name;
+	enum where { FOR_RANKS = 1, FOR_PATH = 2, FOR_BOTH = 3 } where; /* a set of bits */
+} headings[COLUMNS];
+
+/* The values of a rank. */
+struct values {
+	int64_t in[COLUMNS]; /* UNKNOWN if it has none in that column */
+};
+
+/* A mark of a rank, as a point in time. */
+struct point {
+	int rank; /* -1 if there is no such point */
+	enum mark mark;
+	int64_t at; /* us after the start */
+};
+
+/* A step of a rank. */
+struct step {
+	enum column column;
+	struct point begin, end; /* BEGIN may be on another rank, which this one waited for */
+	enum mark previous; /* the rank's own last mark before END */
+	int64_t us; /* its length; UNKNOWN if the rank has no such step */
+};
+
+/* A summary of the values of all ranks that have one. */
+struct summary {
+	int count;
+	int64_t min, median, max; /* UNKNOWN if the count is 0 */
+	int slowest; /* the first rank that has max */
+};
+
+void draw_timelines(struct run *run);
+struct point find_awaited(const struct run *run, int rank, enum mark mark);
+struct step find_step(const struct run *run, int rank, enum mark mark);
+int64_t step_value(const struct run *run, const struct step *step, enum column column);
+void add(int64_t *sum, int64_t value);
+struct summary summarise_column(const struct run *run, enum column column);
+struct summary summarise_step(const struct run *run, enum mark mark, enum column column);
+const char *format_value(enum column column, int64_t value);
+
+/* ---- path.c: the critical path, and the step that stands out on it ---- */
+
+/* The most steps of a path: one for each mark except START, a second one that ends at
+ * REPLY_RECEIVED, and CLOCK */
+enum { STEPS = MARKS + 1 };
+
+/* The critical path: step[first] ... step[STEPS - 1], in chronological order. Only the length of
+ * CLOCK may be negative. */
+struct path {
+	int first;
+	struct step step[STEPS];
+};
+
+/* The step of the critical path that is furthest above its median. */
+struct outlier {
+	const struct step *step; /* NULL if there is none */
+	int64_t excess; /* how far it is above the median */
+	int others; /* how many other ranks of its block have at least half of that excess */
+	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */
+};
+
+void find_path(const struct run *run, struct path *path);
+struct outlier find_outlier(const struct run *run, const struct path *path);
+int64_t sum_path(const struct run *run, const struct path *path, enum column column);
+
+/* ---- report.c: what -v prints ---- */
+
+void print_report(const struct run *run, const struct path *path, const struct outlier *outlier);
+
+/* ---- files.c: the files that --csv and --ranks write ---- */
+
+int append_row(const struct run *run, const struct path *path, const struct outlier *outlier);
+int write_ranks(const struct run *run);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * record.h - what explain/ is given: a record of each rank, and the run; and the words for both
+ *
+ * The words:
+ *
+ *	stamp		a moment in us since 1970 (UTC), by the clock of the node that took it
+ *	mark		a moment in the life of a rank, in us after the start, by the reference
+ *			clock
+ *	timeline	the marks of one rank, in order
+ *	step		the part of a timeline that ends at a mark, without the wait before it
+ *	path		the critical path: the steps, across ranks, that determined the result
+ *	block		N consecutive ranks, which should be one node; blocks count from 0
+ *	reference clock	the launch node's clock if a rank runs there, otherwise the median of the
+ *			blocks' clocks
+ *	jump		a change that somebody made to a node's clock, at once or by slewing
+ *	estimate	a value with a bound: the true value is at most BOUND away from it
+ *
+ * All times are whole microseconds. Nothing here runs on the clock, except work_between(), which
+ * the timeout's handler may call at any time.
+ */
+#ifndef RECORD_H
+#define RECORD_H
+
+#define _GNU_SOURCE
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h> /* MIN, MAX */
+
+#define UNKNOWN INT64_MIN /* a time that is not known, or that a rank does not have */
+
+enum { FENCES = 8 }; /* the most that count per rank; later ones are ignored */
+enum { TICK = 10000 }; /* us; the unit of creation times in /proc/PID/stat: USER_HZ is 100 */
+
+/* The marks of a rank in the order of its timeline. FENCE_ENTERED and FENCE_LEFT are those of fence
+ * 0; each later fence adds two (fence_mark). */
+enum mark {
+	START,
+	PARENT_CREATED, /* the daemon that created this process, or the wrapper around it */
+	CREATED, /* this process, or that wrapper */
+	MAIN_ENTERED,
+	FENCE_ENTERED,
+	FENCE_LEFT,
+	FENCES_END = FENCE_ENTERED + 2 * FENCES,
+	INIT_RETURNED = FENCES_END,
+	REPLY_RECEIVED, /* by an originator */
+	MARKS,
+};
+
+/* Returns the mark of fence K, counted from 0, on SIDE: FENCE_ENTERED or FENCE_LEFT. */
+static inline enum mark fence_mark(enum mark side, int k)
+{
+	return (enum mark)((int)side + 2 * k);
+}
+
+struct estimate {
+	int64_t value, bound;
+};
+
+/* What a process has done so far: how long its main thread was on a CPU and how long it waited for
+ * one, both in us; and its number of major page faults, that is, pages that had to be read from a
+ * file. cpu_wait is -1 if the kernel does not record it. Packed, because each rank sends many. */
+struct work {
+	int64_t cpu : 40, cpu_wait : 40, faults : 24; /* up to 6 days, and 8 million faults */
+} __attribute__((packed));
+
+/* What each rank has noted. */
+struct record {
+	int64_t at[MARKS]; /* stamps until draw_timelines(), then marks; UNKNOWN if the rank
+			    * has none. START is the start that this rank was given. A
+			    * fence in which it did not wait has no FENCE_LEFT. */
+	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
+	struct estimate jump; /* of the clock, from main until the clocks were compared */
+	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
+	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
+	int partner; /* the rank that this originator sends its byte to; -1 on a responder */
+	struct work readings[INIT_RETURNED - MAIN_ENTERED + 1]; /* from MAIN_ENTERED on */
+	char host[65]; /* MPI's processor name, truncated to 64 characters */
+	char parent[16]; /* the name of that process, truncated by the kernel */
+	bool by_mpirun; /* whether the parent is mpirun or one of its daemons */
+	bool on_launch_node; /* whether ziatest ran on this node */
+};
+
+/* A run. The first part is given; explain/ adds the second. */
+struct run {
+	int64_t start; /* a stamp */
+	int size, n; /* ranks, processes per node; there are size / n blocks */
+	int64_t time; /* the result */
+	int slowest; /* the rank that determined it */
+	struct record *records; /* one per rank */
+	bool launch_node_named; /* whether ziatest's name of the launch node has arrived */
+	int64_t launch_clock_error; /* the most by which that node's clock is off, or -1 */
+	const char *program, *mpi; /* the executable's name, MPI's version */
+	int64_t program_bytes;
+	const char *fence_interface; /* "PMIx", "PMI2" or "PMI"; NULL if there are no fences */
+	bool verbose; /* whether to print the report of -v */
+	const char *csv, *ranks; /* the files to write, or NULL */
+	void *(*allocate)(int count, size_t size); /* zeroed; ends the job if memory is short */
+
+	/* From resolve_clocks() */
+	bool launch_clock_known;
+	int64_t corrected; /* the time by the reference clock; UNKNOWN if that is the median */
+	struct estimate *offsets; /* of each block's clock from the reference clock */
+	int reference; /* the block whose clock that is */
+	int worst; /* the block whose clock is most clearly off; REFERENCE if it is the only one */
+	/* From draw_timelines() */
+	struct values *values; /* of each rank, in the columns of the reports */
+	int fences; /* the number of fences that count */
+	int latest[MARKS]; /* for each mark that others wait for, the rank that reached it last, or
+			    * -1; for PARENT_CREATED, of the ranks that mpirun started */
+};
+
+#define print_error(...) fprintf(stderr, "ziaprobe: error: " __VA_ARGS__)
+#define print_warning(...) fprintf(stderr, "ziaprobe: warning: " __VA_ARGS__)
+
+bool check_run(struct run *run);
+int explain_run(struct run *run);
+
+uint64_t hash(uint64_t before, const char *text);
+struct work work_between(struct work earlier, struct work later);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * notes.h - what each file in observe/ provides to the others
+ *
+ * The sections below are the files, in the best order for reading. Each calls only those above it,
+ * except that calls.c, which calls them all, stands first: its functions are those of observe.h, in
+ * the order in which ziaprobe.c calls them.
+ *
+ * The header of each file lists which of its functions run on the clock.
+ */
+#ifndef NOTES_H
+#define NOTES_H
+
+#include "observe.h"
+
+#include "../explain/record.h"
+
+#include <mpi.h>
+
+/* ---- calls.c: the functions of observe.h ---- */
+
+/* The rank of this process, and the number of ranks. Until MPI_Init returns, these are the values
+ * that the launcher gives, or -1 if it gives none. */
+extern struct world {
+	int rank, size;
+} world;
+
+/* ---- readings.c: the clocks, and how this process spent its time ---- */
+
+struct estimate read_offset(clockid_t clock);
+struct work read_work(void);
+void note_work(enum mark mark);
+struct work work_since(enum mark mark);
+void store_readings(struct record *record);
+
+/* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
+
+#define EXPORTED __attribute__((visibility("default")))
+
+extern const char *fence_interface; /* of the latest fence: "PMIx", "PMI2" or "PMI" */
+
+/* Where a rank is in MPI_Init. */
+struct position {
+	enum mark mark; /* the latest mark: MAIN_ENTERED, FENCE_ENTERED or FENCE_LEFT */
+	int64_t since; /* the stamp of that mark; 0 if it is MAIN_ENTERED */
+	bool waits; /* in the fence that it has entered, rather than working */
+};
+struct position find_position(void);
+void read_fences(struct record *record);
+void find_function(void **function, const char *name, void *caller);
+
+/* ---- process.c: this process's rank, node, creation and program ---- */
+
+struct world launched_world(void);
+void make_printable(char *text);
+void identify_node(struct record *record);
+void read_creation(struct record *record, int64_t boot);
+const char *program_name(void);
+int64_t program_size(void);
+const char *mpi_version(void);
+
+/* ---- timeout.c: what a rank does when the timeout expires ---- */
+
+void arm_timeout(int64_t start, int seconds);
+void disarm_timeout(void);
+void note_time(int64_t us);
+
+/* ---- gather.c: the comparison of clocks, and the second gather ---- */
+
+void sleep_until_released(void);
+void gather_records(struct record *mine, struct record *records, int n);
+
+#endif

@@ -1,0 +1,649 @@
+/* Tests functions of explain/, which need no MPI. Prints TAP. */
+#include "../../explain/clocks.c"
+#include "../../explain/judge.c"
+
+static int count, failed;
+
+/* Returns PASSED. */
+static int ok(int passed, const char *name)
+{
+	failed += !passed;
+	printf("%sok %d - %s\n", passed ? "" : "not ", ++count, name);
+	return passed;
+}
+
+static void *allocate(int elements, size_t size)
+{
+	void *block = calloc((size_t)elements, size);
+
+	if (!block)
+		abort();
+	return block;
+}
+
+static void test_work(void)
+{
+	const struct work none = {0, 0, 0}, some = {5, -1, 3}, more = {9, 9, 9};
+	const struct work day = {86400LL * 1000000, 86400LL * 1000000, 1 << 22};
+	struct work work = work_between(none, some);
+
+	ok(work.cpu == 5 && work.cpu_wait == -1 && work.faults == 3, "cpu_wait may be unknown");
+	work = work_between(some, more);
+	ok(work.cpu == 4 && work.cpu_wait == -1 && work.faults == 6, "at either end");
+	work = work_between(more, none);
+	ok(work.cpu == 0 && work.cpu_wait == 0 && work.faults == 0, "work is never negative");
+	work = work_between(none, day);
+	ok(work.cpu == day.cpu && work.cpu_wait == day.cpu && work.faults == 1 << 22,
+	   "a day of work, and 16 GiB of page faults, can be stored");
+}
+
+/* Checks which placement rule blocks of N ranks break. NODES and HOSTS have a letter for the node
+ * and for the host name of each rank. RULE is 's' if RANK is not on the node of its block;
+ * otherwise 'e' if two blocks share a node under the same host name, or 'w' if they do so under
+ * different ones. RANK is then the first rank of the later block. RULE is '-' if none is broken. */
+static void is_placement(const char *nodes, const char *hosts, int n, char rule, int rank)
+{
+	struct record records[20] = {{.node = 0}};
+	struct run placed = {.records = records, .size = (int)strlen(nodes), .n = n};
+	int earlier = 0, later;
+	char found = '-';
+
+	placed.allocate = allocate;
+	for (int i = 0; i < placed.size; i++) {
+		records[i].node = (uint64_t)nodes[i] << 56;
+		records[i].host[0] = hosts[i];
+	}
+	if ((later = find_stray(&placed)) >= 0)
+		found = 's';
+	else if ((later = find_shared_node(&placed, true, &earlier)) >= 0)
+		found = 'e';
+	else if ((later = find_shared_node(&placed, false, &earlier)) >= 0)
+		found = 'w';
+	if (!ok(found == rule && later == rank, nodes))
+		printf("# on nodes %s, hosts %s: found %c, %d\n", nodes, hosts, found, later);
+}
+
+/* The run that is made up, its ranks, and the bounds of their clocks. */
+enum { RANKS = 8 };
+static struct run run, drawn; /* with stamps, and with marks */
+static struct path path;
+static const int64_t ms = 1000, s = 1000000, bound = 10;
+
+/* Makes up a run in which every step takes 10 ms: the parent is created 10 ms after the start, the
+ * process at 20 ms, main is entered at 30 ms, two fences are entered at 40 and 60 ms and left at 50
+ * and 70 ms, MPI_Init returns at 80 ms, and replies come at 90 ms. In each of its own steps, and in
+ * each fence, a process spends 4 ms on a CPU and 3 ms waiting for one. It has 1, 2, 3 and 4 faults
+ * in its own steps. */
+static void make_up(void)
+{
+	static const int faults[] = {1, 3, 3, 6, 6, 10}; /* so far, at each reading */
+	static struct record records[RANKS];
+	static struct estimate offsets[RANKS];
+
+	run = (struct run){.start = s, .size = RANKS, .n = 2, .allocate = allocate};
+	run.records = records;
+	run.offsets = offsets;
+	for (int rank = 0; rank < RANKS; rank++) {
+		struct record *record = records + rank;
+
+		*record = (struct record){.parent = "prted", .existed = s + 30 * ms};
+		offsets[rank] = (struct estimate){0, bound};
+		for (int m = START, known = 0; m < MARKS; m++) {
+			int i = known - MAIN_ENTERED;
+
+			record->at[m] = UNKNOWN;
+			if (m >= FENCE_ENTERED + 4 && m < INIT_RETURNED)
+				continue;
+			record->at[m] = s + 10 * ms * known++;
+			if (m < MAIN_ENTERED || m > INIT_RETURNED)
+				continue;
+			record->readings[m - MAIN_ENTERED] =
+				(struct work){4000 * (i + 1), 3000 * (i + 1), faults[i]};
+		}
+		if (rank / 2 % 2)
+			record->at[REPLY_RECEIVED] = UNKNOWN;
+	}
+}
+
+/* Adds LATE to the stamps of RANK from MARK up to, but not including, END. */
+static void shift(int rank, int mark, int end, int64_t late)
+{
+	for (; mark < end; mark++)
+		if (run.records[rank].at[mark] != UNKNOWN)
+			run.records[rank].at[mark] += late;
+}
+
+/* Adds LATE to the stamps of all ranks from MARK on. */
+static void delay_all(int mark, int64_t late)
+{
+	for (int rank = 0; rank < run.size; rank++)
+		shift(rank, mark, MARKS, late);
+}
+
+/* Delays RANK by LATE, at MARK and at the marks up to the next fence, which all ranks then leave
+ * late. */
+static void delay(int rank, int mark, int64_t late)
+{
+	int next = FENCE_LEFT;
+
+	while (next <= mark)
+		next += 2;
+	if (mark >= INIT_RETURNED)
+		next = MARKS; /* no other rank waits for this mark */
+	delay_all(next, late);
+	shift(rank, mark, next, late);
+}
+
+/* Sets the stamps of all ranks at MARK to US after the start, or to UNKNOWN. */
+static void set_all(int mark, int64_t us)
+{
+	for (int rank = 0; rank < RANKS; rank++)
+		run.records[rank].at[mark] = us == UNKNOWN ? UNKNOWN : s + us;
+}
+
+/* Lets RANK pass fence K, which is non-blocking, without waiting in it. */
+static void pass_by(int rank, int k)
+{
+	run.records[rank].at[FENCE_LEFT + 2 * k] = UNKNOWN;
+}
+
+/* Removes the fences of RANK from fence K on. */
+static void forget_fences(int rank, int k)
+{
+	for (int m = FENCE_ENTERED + 2 * k; m < INIT_RETURNED; m++)
+		run.records[rank].at[m] = UNKNOWN;
+}
+
+/* Does what ziaprobe.c does: pairs the ranks, and finds the latest reply. */
+static void exchange(void)
+{
+	const struct record *slowest;
+
+	run.slowest = 0;
+	for (int rank = 0; rank < run.size; rank++) {
+		struct record *record = run.records + rank;
+
+		record->partner = rank / run.n % 2 ? -1 : (rank + run.n) % run.size;
+		if (record->at[REPLY_RECEIVED] > run.records[run.slowest].at[REPLY_RECEIVED])
+			run.slowest = rank;
+	}
+	slowest = run.records + run.slowest;
+	run.time = slowest->at[REPLY_RECEIVED] - run.start;
+}
+
+static void finish(void)
+{
+	static struct record records[RANKS];
+
+	exchange();
+	free(drawn.values);
+	drawn = run;
+	drawn.records = memcpy(records, run.records, sizeof records);
+	draw_timelines(&drawn);
+	find_path(&drawn, &path);
+}
+
+/* Returns what the cell of RANK in COLUMN is. */
+static int64_t value(int rank, enum column column)
+{
+	finish();
+	return drawn.values[rank].in[column];
+}
+
+/* Checks that the path of the run is TEXT, and makes up the next run. A step is its letter, the
+ * rank at whose mark it ends and, unless that is 10, its length in ms. The letters are D, S, E, I,
+ * F (daemon, spawn, exec, init, fence), X (exchange) and C (clock). After "; " follow the outlier,
+ * its excess and the number of other ranks. */
+static void is_path(const char *text, const char *name)
+{
+	static const char letters[] = {[DAEMON] = 'D', [SPAWN] = 'S',    [EXEC] = 'E', [INIT] = 'I',
+				       [FENCE] = 'F',  [EXCHANGE] = 'X', [CLOCK] = 'C'};
+	char got[1000] = "";
+	struct outlier outlier;
+	int length = 0;
+
+	finish();
+	for (int i = path.first; i < STEPS; i++) {
+		length += sprintf(got + length, "%c%d", letters[path.step[i].column],
+				  path.step[i].end.rank);
+		if (path.step[i].us != 10 * ms)
+			length += sprintf(got + length, "=%g", (double)path.step[i].us / 1000);
+		got[length++] = ' ';
+	}
+	outlier = find_outlier(&drawn, &path);
+	if (outlier.step)
+		sprintf(got + length - 1, "; %c%d %g %d", letters[outlier.step->column],
+			outlier.step->end.rank, (double)outlier.excess / 1000, outlier.others);
+	else
+		sprintf(got + length - 1, "; -");
+	if (!ok(strcmp(got, text) == 0, name))
+		printf("#  got: %s\n# like: %s\n", got, text);
+	make_up();
+}
+
+/* Checks the summary of COLUMN over the steps that end at MARK or, if MARK is MARKS, over all. */
+static void is_summary(enum mark mark, enum column column, int64_t min, int64_t median, int64_t max,
+		       int slowest)
+{
+	struct summary got;
+
+	finish();
+	got = mark == MARKS ? summarise_column(&drawn, column)
+			    : summarise_step(&drawn, mark, column);
+	if (!ok(got.min == min * ms && got.median == median * ms && got.max == max * ms &&
+			got.slowest == slowest,
+		"min, median, max and the slowest rank"))
+		printf("# %d %d %d, rank %d\n", (int)got.min, (int)got.median, (int)got.max,
+		       got.slowest);
+}
+
+/* Checks which clocks are the reference and the worst one, and the offset of the worst, of BLOCKS
+ * blocks of two ranks. CLOCKS are those of blocks 1 and 2, compared with block 0's; LAUNCH is the
+ * block on the launch node, or -1. The latest replies come at 7 in block 0, and at 8 in block 2. */
+static struct run *is_worst(int blocks, int launch, const struct estimate *clocks, int reference,
+			    int worst, struct estimate offset, const char *name)
+{
+	static const int64_t replied[6] = {5, 7, UNKNOWN, UNKNOWN, 6, 8};
+	static struct record records[6];
+	static struct run three;
+	struct estimate got;
+
+	free(three.offsets);
+	three = (struct run){.start = 3, .size = 2 * blocks, .n = 2, .records = records};
+	three.allocate = allocate;
+	for (int rank = 0; rank < 2 * blocks; rank++) {
+		records[rank] = (struct record){.on_launch_node = rank / 2 == launch};
+		records[rank].at[REPLY_RECEIVED] = replied[rank];
+		if (rank > 1)
+			records[rank].clock = clocks[rank / 2 - 1];
+	}
+	resolve_clocks(&three);
+	got = offset_of(&three, 2 * three.worst + 1);
+	ok(three.reference == reference && three.worst == worst &&
+		   three.launch_clock_known == (launch >= 0) && got.value == offset.value &&
+		   got.bound == offset.bound && offset_of(&three, 2 * reference).value == 0,
+	   name);
+	return &three;
+}
+
+#define CLOCKS(...) ((struct estimate[]){__VA_ARGS__})
+#define OFFSET(value, bound) ((struct estimate){value, bound})
+
+static void test_clocks(void)
+{
+	static struct record records[8];
+	struct run eight = {.size = 8, .n = 1, .records = records, .allocate = allocate}, *three;
+
+	is_worst(1, -1, NULL, 0, 0, OFFSET(0, 0), "a single clock is not off");
+	is_worst(3, -1, CLOCKS({0, 4}, {0, 3}), 0, 2, OFFSET(0, 3),
+		 "if all clocks agree, the one that comes closest to its bound");
+	is_worst(3, -1, CLOCKS({100, 200}, {-50, 1}), 0, 2, OFFSET(-50, 1),
+		 "a clock that is certainly off is worse than one that may be further off");
+	is_worst(3, -1, CLOCKS({7, 9}, {5, 7}), 2, 0, OFFSET(-5, 7),
+		 "the reference clock itself is never the worst one");
+	is_worst(3, -1, CLOCKS({5, 1}, {-5, 1}), 0, 1, OFFSET(5, 1),
+		 "of equals, the lowest block wins");
+	three = is_worst(3, -1, CLOCKS({100, 3}, {2, 4}), 2, 1, OFFSET(98, 7),
+			 "the clock furthest from the median, and the sum of both bounds");
+	three = is_worst(3, 1, CLOCKS({100, 3}, {2, 4}), 1, 0, OFFSET(-100, 3),
+			 "the clock furthest from the launch node's");
+	ok(three->corrected == 7 + 100 - 3, "the latest corrected stamp is used");
+	three = is_worst(3, 1, CLOCKS({100, 100}, {2, 4}), 1, 0, OFFSET(-100, 100),
+			 "a clock that may agree with the launch node's");
+	ok(correction(three, 0) == 0 && three->corrected == 8 - 3,
+	   "an offset within its bound counts as 0");
+
+	for (int i = 0; i < 8; i++)
+		records[i] =
+			(struct record){.clock = {i ? 1 << 4 * i : 0, i}, .on_launch_node = i == 0};
+	resolve_clocks(&eight);
+	ok(eight.offsets[7].value == 0x11010000 && eight.offsets[7].bound == 7 + 6 + 4,
+	   "block 7's offset and bound are the sums over blocks 4, 6 and 7 of the tree");
+	free(eight.offsets);
+}
+
+/* Returns the number of the first check that the run fails, counting from 1, or 0 if it passes all
+ * of them. */
+static int first_error(void)
+{
+	bool (*const checks[])(const struct run *) = {check_placement, check_jumps, check_starts,
+						      check_existence, check_time};
+
+	for (int i = 0; i < 5; i++)
+		if (!checks[i](&run))
+			return i + 1;
+	return 0;
+}
+
+static void test_judge(void)
+{
+	struct record *record;
+
+	is_placement("aaabbbccc", "aaabbbccc", 3, '-', -1);
+	is_placement("cba", "aaa", 1, '-', -1);
+	is_placement("abab", "abab", 2, 's', 1);
+	is_placement("aabbcb", "aaaaaa", 2, 's', 5);
+	is_placement("aabbcccc", "aabbcccc", 2, 'e', 6);
+	is_placement("aabbaabb", "aabbaabb", 2, 'e', 4);
+	is_placement("abcb", "abcb", 1, 'e', 3);
+	is_placement("aaaa", "abcb", 1, 'e', 3);
+	is_placement("aaaa", "abcd", 4, '-', -1);
+	is_placement("aaaabbbb", "abcdefgh", 2, 'w', 2);
+	is_placement("aaa", "cab", 1, 'w', 1);
+
+	make_up();
+	for (int rank = 0; rank < RANKS; rank++)
+		run.records[rank].node = (uint64_t)rank / 2;
+	run.time = 90 * ms;
+	run.launch_clock_known = true;
+	record = run.records + 3;
+	ok(first_error() == 0, "a valid measurement");
+	record->jump = (struct estimate){-1000, 2001};
+	ok(first_error() == 0, "a jump of 1 ms");
+	record->jump.value = 2001;
+	ok(first_error() == 0, "a jump that may be a reading error");
+	record->jump.bound = 2000;
+	ok(first_error() == 2, "a jump of more than 1 ms");
+	run.time = 200 * ms;
+	ok(first_error() == 2, "a jump of more than 1 % of the time");
+	record->jump.value = 2000;
+	ok(first_error() == 0, "a jump of 1 % of the time");
+	record->at[START]++;
+	ok(first_error() == 3, "a rank that was given another start");
+	record->at[START]--;
+	record->existed = s - bound;
+	ok(first_error() == 0, "in existence before the start, within the bound of its clock");
+	record->existed--;
+	ok(first_error() == 4, "in existence before the start, beyond the bound of its clock");
+	run.launch_clock_known = false;
+	run.offsets[3].value = 1 - bound;
+	ok(first_error() == 0,
+	   "in existence before the start, but the launch node's clock is unknown");
+	run.launch_clock_known = true;
+	run.offsets[1].value = -1;
+	ok(first_error() == 0, "in existence before the start, but not by the reference clock");
+	record->existed = s + 30 * ms;
+
+	record->jump.value = 0;
+	run.time = -1;
+	ok(first_error() == 5, "a negative time");
+	run.time = 0;
+	run.corrected = -1;
+	ok(first_error() == 5, "a negative corrected time");
+	run.launch_clock_known = false;
+	ok(first_error() == 0, "without the launch node's clock, there is no corrected time");
+}
+
+/* One rank, mostly 5, a responder, is late at one place. */
+static void test_late_rank(void)
+{
+	is_summary(MARKS, INIT, 30, 30, 30, 0);
+	is_summary(MARKS, WAIT, 0, 0, 0, 0);
+	finish();
+	ok(find_awaited(&drawn, 5, FENCE_LEFT).rank == 0, "of equals, the lowest rank was last in");
+	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "nobody is late");
+	delay(5, CREATED, s);
+	is_summary(MARKS, SPAWN, 10, 10, 1010, 5);
+	is_path("D5 S5=1010 E5 I5 F0 I0 F0 I0 X0; S5 1000 0", "late to be created");
+	delay_all(FENCE_LEFT, s);
+	is_path("D0 S0 E0 I0 F0=1010 I0 F0 I0 X0; -",
+		"late inside a fence: all leave it late, and nobody is an outlier");
+	delay(5, FENCE_LEFT, s);
+	is_path("D5 S5 E5 I5 F5=1010 I5 F0 I0 X0; F5 1000 0", "late to leave a fence");
+	delay(5, FENCE_ENTERED + 2, s);
+	ok(value(0, WAIT) == s && value(5, WAIT) == 0, "the others wait for a late rank");
+	is_path("D5 S5 E5 I5 F5 I5=1010 F0 I0 X0; I5 1000 0", "late between the fences");
+}
+
+/* Unknown marks, and marks that are distorted by the resolution of clock ticks */
+static void test_creations(void)
+{
+	set_all(PARENT_CREATED, -2 * TICK - 1);
+	is_path("S0=20 E0 I0 F0 I0 F0 I0 X0; -", "parents that existed before the start");
+	set_all(PARENT_CREATED, -2 * TICK);
+	is_path("D0=0 S0=20 E0 I0 F0 I0 F0 I0 X0; -",
+		"parents created two ticks before the start do count");
+	set_all(CREATED, UNKNOWN);
+	is_path("E0=30 I0 F0 I0 F0 I0 X0; -", "no creation is known");
+	set_all(CREATED, 35 * ms);
+	set_all(PARENT_CREATED, 33 * ms);
+	is_path("D0=30 S0=0 E0=0 I0 F0 I0 F0 I0 X0; -", "a creation is never later than main");
+
+	/* mpirun launches when all its daemons have reported. */
+	run.records[0].by_mpirun = 1;
+	run.records[2].at[PARENT_CREATED] += 8 * ms;
+	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -",
+		"the daemons of other launchers are not waited for");
+	for (int rank = 0; rank < RANKS; rank++)
+		run.records[rank].by_mpirun = 1;
+	run.records[2].at[PARENT_CREATED] += 8 * ms;
+	ok(value(0, WAIT) == 8 * ms, "the other ranks wait for that daemon");
+	is_path("D2=18 S0=2 E0 I0 F0 I0 F0 I0 X0; -",
+		"spawn begins with the last of mpirun's daemons");
+	for (int rank = 0; rank < RANKS; rank++)
+		run.records[rank].by_mpirun = 1;
+	delay(2, CREATED, 25 * ms);
+	run.records[2].at[PARENT_CREATED] += 30 * ms;
+	ok(value(0, WAIT) == (10 + 25) * ms,
+	   "a daemon that came two ticks after a process was waited for");
+	run.records[2].at[PARENT_CREATED] += 1 * ms;
+	is_path("D2=41 S2=4 E2 I2 F0 I0 F0 I0 X0; D2 31 0",
+		"one that came later was not waited for");
+}
+
+static void test_exchanges(void)
+{
+	run.records[7].at[INIT_RETURNED] += 5 * ms;
+	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "a partner that nobody on the path waits for");
+	run.records[7].at[INIT_RETURNED] += 5 * ms;
+	run.records[5].at[REPLY_RECEIVED] += 20 * ms;
+	is_path("D7 S7 E7 I7 F7 I7 F7 I7=15 X5=25; X5 15 0", "a partner that is ready later");
+	run.size = 6;
+	run.records[1].at[REPLY_RECEIVED] += 15 * ms;
+	run.records[5].at[REPLY_RECEIVED] += 20 * ms;
+	is_path("D1 S1 E1 I1 F1 I1 F1 I1 X1=25 X5=5; X1 20 0",
+		"block 0 answers the last of three after its own exchange");
+	run.size = 2;
+	run.n = 1;
+	run.records[1].at[REPLY_RECEIVED] = UNKNOWN;
+	run.records[0].at[REPLY_RECEIVED] += s;
+	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0=1010; -",
+		"a single originator's exchange is not an outlier");
+}
+
+/* Fences that are not barriers, differ in number, overlap or are not waited in; and no fences */
+static void test_fences(void)
+{
+	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound);
+	run.records[3].at[FENCE_LEFT + 2] = run.records[3].at[FENCE_ENTERED + 2];
+	ok(value(0, FENCE) == 10 * ms, "no step is negative");
+	is_path("D3 S3 E3 I3 F3 I3=20 F0=0 I0 X0; I3 10 0",
+		"a fence left before the last rank entered it, within the bounds of both clocks");
+	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound + 1);
+	run.records[3].at[FENCE_LEFT + 2] = run.records[3].at[FENCE_ENTERED + 2];
+	finish();
+	ok(find_awaited(&drawn, 0, FENCE_LEFT + 2).rank < 0 &&
+		   find_awaited(&drawn, 0, FENCE_LEFT).rank >= 0,
+	   "one of the fences did not hold");
+	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "beyond those bounds, the fence did not hold");
+	run.records[3].at[FENCE_LEFT] = s + 70 * ms + bound;
+	run.records[3].at[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound;
+	run.records[3].at[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound;
+	is_path("D3 S3 E3 I3 F3=30 I3=0 F0=0 I0 X0; F3 20 0",
+		"the same, after the other rank has left the fence before it even later");
+	forget_fences(6, 1);
+	ok(value(3, FAULTS) == 10 && value(3, CPU) == 5 * 4000,
+	   "what is done in a fence that does not count belongs to the step around it");
+	is_path("D0 S0 E0 I0 F0 I0=30 X0; -", "a fence that one rank does not have does not count");
+	set_all(FENCE_ENTERED + 2, 45 * ms);
+	is_path("D0 S0 E0 I0 F0 I0=0 F0=20 I0 X0; -", "fences that overlap");
+	forget_fences(6, 0);
+	run.records[5].at[MAIN_ENTERED] += 10 * ms;
+	ok(value(3, CPU) == 4000 && value(6, FAULTS) == 1,
+	   "without fences, a rank's work is that of exec alone");
+	is_path("D5 S5 E5=20 I0=40 X0; -",
+		"without fences, all wait for the last rank to enter main");
+	forget_fences(6, 0);
+	delay_all(INIT_RETURNED, s);
+	is_path("D0 S0 E0 I0=1050 X0; -",
+		"without fences, a delay inside MPI_Init is not that of any one rank");
+
+	/* Only rank 5 does not wait in the first fence, and then works for a second. */
+	pass_by(5, 0);
+	delay(5, FENCE_ENTERED + 2, s);
+	ok(value(5, FENCE) == 10 * ms && value(0, FENCE) == 20 * ms && value(5, CPU) == 5 * 4000 &&
+		   value(5, FAULTS) == 10,
+	   "a rank has no step in a fence that it did not wait in, and works there");
+	is_path("D5 S5 E5 I5 I5=1020 F0 I0 X0; I5 1010 0",
+		"work after the entry of a fence that the rank did not wait in");
+	for (int rank = 0; rank < RANKS; rank++)
+		pass_by(rank, 0);
+	delay_all(FENCE_LEFT, 900 * ms);
+	delay_all(FENCE_LEFT + 2, 600 * ms);
+	run.records[2].at[FENCE_ENTERED] += 600 * ms;
+	run.records[2].at[FENCE_ENTERED + 2] += 600 * ms;
+	is_summary(FENCE_LEFT, FENCE, 0, 0, 0, 0);
+	is_summary(FENCE_LEFT + 2, FENCE, 10, 10, 10, 0);
+	is_path("D2 S2 E2 I2=610 I2=920 F0 I0 X0; I2 600 0",
+		"a rank that enters late a fence in which nobody waits");
+	run.size = 2;
+	run.n = 1;
+	run.records[1].at[REPLY_RECEIVED] = UNKNOWN;
+	pass_by(1, 0);
+	delay_all(FENCE_LEFT, s);
+	run.records[1].at[FENCE_ENTERED + 2] -= s - 5 * ms;
+	is_path("D0 S0 E0 I0 F0=1010 I0 F0 I0 X0; F0 1010 0",
+		"a rank that did not wait counts as 0 in the median of the fence");
+}
+
+static void test_shifted_clocks(void)
+{
+	run.offsets[0].value = bound;
+	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "a clock offset within its bound counts as 0");
+	run.offsets[2].value = 300 * ms;
+	shift(4, PARENT_CREATED, MARKS, 300 * ms);
+	shift(5, PARENT_CREATED, MARKS, 300 * ms);
+	finish();
+	ok(drawn.records[4].at[REPLY_RECEIVED] == drawn.values[4].in[COMPLETED] - 300 * ms,
+	   "a rank's marks are by the reference clock");
+	is_path("D4 S4 E4 I4 F4 I4 F4 I4 X4 C4=300; -", "the slowest rank's clock is ahead");
+	run.offsets[2].value = -5 * ms;
+	shift(4, PARENT_CREATED, MARKS, -5 * ms);
+	shift(5, PARENT_CREATED, MARKS, -5 * ms);
+	shift(4, REPLY_RECEIVED, MARKS, 20 * ms);
+	is_path("D4 S4 E4 I4 F4 I4 F4 I4 X4=30 C4=-5; X4 20 0", "its clock is behind");
+	run.offsets[2].value = s;
+	finish();
+	ok(drawn.records[4].at[REPLY_RECEIVED] == 0 && drawn.records[4].at[MAIN_ENTERED] == 0,
+	   "no mark lies before the start");
+}
+
+/* What a process did in its steps */
+static void test_step_works(void)
+{
+	static const struct {
+		int mark;
+		int64_t length, expected[4]; /* cpu to faults, in the last LENGTH us of the step */
+	} cases[] = {
+		{PARENT_CREATED, 10000, {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN}},
+		{CREATED, 10000, {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN}},
+		{MAIN_ENTERED, 10000, {4000, 3000, 3000, 1}},
+		{FENCE_LEFT, 10000, {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN}},
+		{FENCE_ENTERED + 2, 10000, {4000, UNKNOWN, UNKNOWN, 3}},
+		{INIT_RETURNED, 10000, {4000, 3000, 3000, 4}},
+		{INIT_RETURNED, 5000, {4000, 1000, 0, 4}},
+		{INIT_RETURNED, 3000, {3000, 0, 0, 4}},
+		{REPLY_RECEIVED, 10000, {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN}},
+	};
+
+	make_up();
+	finish();
+	ok(drawn.values[0].in[CPU] == 4 * 4000 && drawn.values[0].in[BLOCKED] == 4 * 3000 &&
+		   drawn.values[0].in[FAULTS] == 1 + 2 + 3 + 4,
+	   "a rank's work is the sum of its four own steps");
+	run.records[0].readings[FENCE_ENTERED + 2 - MAIN_ENTERED].cpu_wait = -1;
+	finish();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct step step = find_step(&drawn, 0, cases[i].mark);
+
+		step.us = cases[i].length;
+		for (int k = 0; k < 4; k++)
+			if (!ok(step_value(&drawn, &step, CPU + k) == cases[i].expected[k],
+				"what a rank did in a step"))
+				printf("# case %zu, %s\n", i, headings[CPU + k].name);
+	}
+}
+
+/* Makes up a run in which rank 4 is late at MARK by 300 ms. Of these, it spends CPU and CPU_WAIT ms
+ * in that way; if CPU_WAIT is -1, that is unknown. All ranks are late by ALL ms, too. Checks that
+ * the outlier is that step, and its KIND. */
+static void is_kind(int mark, int all, int cpu, int cpu_wait, enum column kind)
+{
+	struct outlier outlier;
+
+	make_up();
+	delay_all(mark, all * ms);
+	delay(4, mark, 300 * ms);
+	for (int i = mark - MAIN_ENTERED; i <= INIT_RETURNED - MAIN_ENTERED; i++) {
+		run.records[4].readings[i].cpu += cpu * ms;
+		run.records[4].readings[i].cpu_wait += MAX(cpu_wait, 0) * ms;
+	}
+	if (cpu_wait < 0)
+		run.records[4].readings[mark - MAIN_ENTERED].cpu_wait = -1;
+	finish();
+	outlier = find_outlier(&drawn, &path);
+	if (!ok(outlier.step && outlier.step->end.mark == (enum mark)mark &&
+			outlier.step->end.rank == 4 && outlier.kind == kind,
+		"the outlier's kind is the one that is furthest above its own median"))
+		printf("# mark %d, got %d, expected %d\n", mark,
+		       outlier.step ? (int)outlier.kind : -1, kind);
+}
+
+static void test_outliers(void)
+{
+	static const int marks[] = {MAIN_ENTERED, FENCE_ENTERED, INIT_RETURNED};
+
+	for (int i = 0; i < 3; i++) {
+		is_kind(marks[i], 0, 0, 0, BLOCKED);
+		is_kind(marks[i], 0, 160, 0, CPU);
+		is_kind(marks[i], 0, 0, 160, CPU_WAIT);
+		is_kind(marks[i], 0, 0, -1, COLUMNS);
+		is_kind(marks[i], 200, 190, 0, CPU);
+	}
+	is_kind(REPLY_RECEIVED, 0, 0, 0, COLUMNS);
+
+	/* The outlier's excess, and how many ranks of its block share it */
+	make_up();
+	for (int late = 9; late <= 20; late += 11) {
+		run.n = 4;
+		for (int rank = 0; rank < RANKS; rank++)
+			run.records[rank].at[REPLY_RECEIVED] = rank < 4 ? s + 90 * ms : UNKNOWN;
+		delay_all(FENCE_LEFT + 2, late * ms);
+		run.records[5].at[FENCE_ENTERED + 2] += late * ms / 2 - 1;
+		run.records[6].at[FENCE_ENTERED + 2] += late * ms;
+		run.records[7].at[FENCE_ENTERED + 2] += late * ms / 2;
+		if (late == 9)
+			is_path("D6 S6 E6 I6 F6 I6=19 F0 I0 X0; -",
+				"an excess of less than a tenth of the time is not an outlier");
+		else
+			is_path("D6 S6 E6 I6 F6 I6=30 F0 I0 X0; I6 20 1",
+				"one more rank of the block has at least half of the excess");
+	}
+}
+
+int main(void)
+{
+	test_work();
+	test_clocks();
+	test_judge();
+	make_up();
+	test_late_rank();
+	test_creations();
+	test_exchanges();
+	test_fences();
+	test_shifted_clocks();
+	test_step_works();
+	test_outliers();
+	printf("1..%d\n", count);
+	return failed != 0;
+}
