@@ -1,0 +1,92 @@
+#!/bin/sh
+# What runs on the clock, in order: the calls that ziaprobe makes between main and the timed
+# MPI_Gather, as a preloaded library records them, compared with the table below
+. "$(dirname "$0")/lib.sh"
+needs_cluster
+nodes=2
+
+# who        calls. A clock's name stands for clock_gettime, getenv:NAME and open:FILE for those
+#            functions. N*(...) means N times in a row, +(...) once or more. 'work' is what this
+#            process has done so far: getrusage MAIN_THREAD_CPU pread:schedstat
+table='
+# The program calls MPI_Init: is it to be measured, and does its MPI library match?
+library      getenv:ZIAPROBE MPI_Get_library_version
+# In main: when this node booted, and the raw clock, to find out later whether the clock jumped
+all          3*(REALTIME BOOTTIME REALTIME) 3*(REALTIME MONOTONIC_RAW REALTIME)
+# The first work, for which the file is opened, and the stamp of main
+all          getrusage MAIN_THREAD_CPU open:schedstat pread:schedstat REALTIME
+# The size and the rank that the launcher gives. The first launcher that gives a size wins.
+all          getenv:OMPI_COMM_WORLD_SIZE getenv:OMPI_COMM_WORLD_RANK getenv:PMI_SIZE getenv:PMI_RANK
+openmpi      getenv:FLUX_JOB_SIZE getenv:FLUX_TASK_RANK
+openmpi      getenv:SLURM_STEP_NUM_TASKS getenv:SLURM_PROCID
+# The timeout is armed. The time left is computed by MAX, which evaluates it twice.
+timeout      REALTIME REALTIME sigaction sigprocmask syscall:timer_create syscall:timer_settime
+# In MPI_Init, each fence: the stamp and the work when it is entered, the work and the stamp when it
+# is left
+all          MPI_Init +(REALTIME work work REALTIME) MPI_Init:returned
+# MPI_Init has returned.
+all          REALTIME work MPI_Comm_rank MPI_Comm_size
+# The exchange: an originator sends one byte, receives one, and takes the stamp of the reply.
+originator   MPI_Send MPI_Recv REALTIME
+responder    MPI_Recv MPI_Send
+alone        MPI_Sendrecv REALTIME
+# Off the clock from here on: the stamp from which this rank waits for others
+all          REALTIME
+measured     MPI_Gather
+wrong        MPI_Finalize'
+
+# sequence WHO...: the calls of WHO in the table. The library calls the PMPI functions, so that
+# profilers do not notice. Only its MPI_Init is the one that the program would have called.
+sequence() {
+	printf '%s\n' "$table" | awk -v who=" all $* " '
+	!/^#/ && index(who, " " $1 " ") {
+		for (i = 2; i <= NF; i++)
+			printf "%s%s ", who ~ / library / && $i ~ /^MPI_[^I]/ ? "P" : "", $i
+	}'
+}
+
+recorded() {	# CASE RANK: the calls that were recorded, in the words of the table
+	paste -s -d ' ' "$dir/$1/$2" | sed -E 's/$/ /
+		s/clock_gettime://g
+		s/(REALTIME (BOOTTIME|MONOTONIC_RAW) REALTIME) \1 \1 /3*(\1) /g
+		s/getrusage MAIN_THREAD_CPU pread:schedstat/work/g
+		s/(MPI_Init) (REALTIME work work REALTIME )+/\1 +(REALTIME work work REALTIME) /'
+}
+
+same() {	# CASE RANK WHO...
+	name="$mpi, $1, rank $2" got=$(recorded "$1" "$2")
+	shift 2
+	is "$name" "$got" "$(sequence "$mpi" "$@")"
+}
+
+for mpi in openmpi mpich; do
+	has_mpi $mpi || continue
+	quick_build $mpi
+	"mpicc.$mpi" -shared -fPIC -o "$dir/order.so" tests/helpers/order.c || exit 1
+	echo '#include <mpi.h>
+		int main(void) { MPI_Init(0, 0); return MPI_Finalize(); }' >"$dir/program.c"
+	"mpicc.$mpi" -o "$dir/program" "$dir/program.c" || exit 1
+
+	preload="$dir/order.so\${LD_PRELOAD:+:\$LD_PRELOAD}"
+	probe="env LD_PRELOAD=$preload ../ziaprobe"
+	start="\$(date +'%s %6N')"
+	expect plain 0 "srun -N 2 -n 2 $probe $start 1" "$result"
+	expect timeout 0 "srun -N 2 -n 2 $probe $start 1 -t 60" "$result"
+	expect wrong 2 "srun -N 2 -n 2 $probe $start 0 -t 60" 'ziaprobe: error: N, .*' 'usage: .*'
+	expect alone 0 "srun -N 1 -n 2 $probe $start 2" "$result" "$one_node"
+	expect library 0 "srun -N 2 -n 2 env LD_PRELOAD=$dir/libziaprobe.so:$preload \\
+		\"ZIAPROBE=$start 1\" ../program" "$result"
+	run_cases 2
+
+	same plain 0 measured originator
+	same plain 1 measured responder
+	same timeout 0 measured originator timeout
+	same timeout 1 measured responder timeout
+	same wrong 0 wrong
+	same wrong 1 wrong
+	same alone 0 measured alone
+	same alone 1 measured alone
+	same library 0 library measured originator
+	same library 1 library measured responder
+done
+finish
