@@ -142,9 +142,11 @@ void arm_timeout(int64_t start, int seconds)
 	/* SA_NODEFER: a second signal may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGNAL};
-	int64_t left = MAX(start - now() + (int64_t)seconds * 1000000, 1); /* us */
+	int64_t left = start + (int64_t)seconds * 1000000 - now(); /* us */
 	struct itimerspec once = {{0, 0}, {left / 1000000, left % 1000000 * 1000}};
 
+	if (left <= 0)
+		once.it_value = (struct timespec){0, 1}; /* at once */
 	job_start = start;
 	limit = seconds;
 	sigemptyset(&signals);
