@@ -5,15 +5,22 @@
  * environment variable ZIAPROBE. The library defines the functions that start MPI. The first call
  * of any of them is measured as ziaprobe measures its own MPI_Init: it runs begin(), then the
  * function that the program would have called without the library, then measure(). Then the program
- * goes on as if the library were not there. Errors are printed, but have no other effect.
+ * goes on as if the library were not there. Errors are printed, but have no other effect, except
+ * that the job ends if memory is short.
  *
- * On the clock: looking up the functions (about 10 us), reading MPI's version, and splitting the
- * arguments.
+ * On the clock: the constructor, looking up the functions (about 10 us), finding out which MPI
+ * library the program uses, and splitting the arguments.
  */
 #include "observe/notes.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #ifndef OPEN_MPI /* Open MPI's mpi.h defines it as 1 */
 #define OPEN_MPI 0
@@ -23,18 +30,61 @@
 void begin(char **argv);
 int measure(void);
 
-static atomic_flag called = ATOMIC_FLAG_INIT; /* set by the first call, which is measured */
+static pid_t parent; /* as of the constructor; 0 if this process is not to be measured */
+static atomic_bool called; /* set by the first call, which is measured */
+
+/* Notes that the libraries are loaded, and which process is the parent. This changes nothing that
+ * the program could notice, such as errno. */
+__attribute__((constructor)) static void begin_process(void)
+{
+	int before = errno;
+
+	if (getenv("ZIAPROBE")) {
+		observe_loaded();
+		parent = getppid();
+	}
+	errno = before;
+}
+
+/* Returns whether this process has had a child: one that it has waited for caused page faults. */
+static bool has_had_child(void)
+{
+	struct rusage children;
+	siginfo_t child;
+
+	getrusage(RUSAGE_CHILDREN, &children);
+	return children.ru_minflt > 0 || waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* Prints an error if rank 0 ends, and was not measured. A process that has had a child may be a
+ * wrapper, whose child was measured; so may the parent of a process that the launcher did not
+ * start, or that has lost its parent. */
+__attribute__((destructor)) static void end_process(void)
+{
+	if (!parent || called || parent != getppid() || launched_world().rank != 0 ||
+	    !is_started_by_launcher() || has_had_child())
+		return;
+	print_error("nothing was measured: %s has ended, and libziaprobe.so saw no call of "
+		    "MPI_Init; the program must call it, and must not be linked statically with "
+		    "its MPI library, or look MPI_Init up with dlsym\n",
+		    program_name());
+}
 
 /* Returns whether the program's MPI is of the same kind, Open MPI or another, as the one that this
  * library was built with. If the kinds differ, so do their types, and no other MPI function may be
- * called. In that case, prints an error, once per job. */
+ * called. In that case, prints an error, once per job. Derivatives of Open MPI are known by a symbol
+ * that the library, or one that it depends on, holds. */
 static bool is_same_mpi(void)
 {
-	const char *version = mpi_version();
-	bool is_open_mpi = strncmp(version, "Open MPI", 8) == 0;
+	bool is_open_mpi = false;
+	const char *version;
+	Dl_info library;
 
+	if (dladdr(dlsym(RTLD_DEFAULT, "PMPI_Get_library_version"), &library))
+		is_open_mpi = function_of(library.dli_fname, "ompi_mpi_init") != NULL;
 	if (is_open_mpi == OPEN_MPI)
 		return true;
+	version = mpi_version();
 	if (launched_world().rank <= 0)
 		print_error("libziaprobe.so was built with %s, but %s uses %.*s; build it with "
 			    "that library (make MPICC=...)\n",
@@ -64,6 +114,22 @@ static void clean_environment(void)
 		unsetenv("LD_PRELOAD");
 }
 
+static bool stderr_is_held;
+
+/* If the program has closed stderr, /dev/null takes its place, so that no descriptor of the MPI
+ * library does. */
+static void hold_stderr(void)
+{
+	int file;
+
+	if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
+		return;
+	file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	stderr_is_held = dup2(file, STDERR_FILENO) >= 0;
+	if (file != STDERR_FILENO)
+		close(file);
+}
+
 /* Called first by each function that starts MPI. Returns whether this call is measured: only the
  * first one is, and only if ziatest launched this process. */
 static bool begin_call(void)
@@ -71,12 +137,13 @@ static bool begin_call(void)
 	char *given = getenv("ZIAPROBE"), *rest;
 	int count = 0;
 
-	if (!given || atomic_flag_test_and_set(&called))
+	if (!given || atomic_exchange(&called, true))
 		return false;
 	if (!is_same_mpi()) {
 		clean_environment();
 		return false;
 	}
+	hold_stderr();
 	char *arguments[strlen(given) / 2 + 3]; /* GIVEN's words, which it keeps, from index 1 on */
 
 	for (char *word = strtok_r(given, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
@@ -86,13 +153,21 @@ static bool begin_call(void)
 	return true;
 }
 
-/* Ends that call, whose result is RESULT. */
+/* Ends that call, whose result is RESULT. The program may have set a locale whose decimal point is a
+ * comma. */
 static void end_call(int result)
 {
+	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
+
 	if (result == MPI_SUCCESS)
 		measure();
+	uselocale(before);
+	freelocale(c);
+	unwatch_thread();
 	disarm_timeout();
 	clean_environment();
+	if (stderr_is_held)
+		close(STDERR_FILENO);
 }
 
 #define INIT(name, parameters, passed_on)                                                          \

@@ -32,7 +32,7 @@ void print_warnings(const struct run *run);
 	column(DAEMON,     "daemon",    FOR_BOTH) /* until the parent is created */ \
 	column(SPAWN,      "spawn",     FOR_BOTH) /* until this process is created */ \
 	column(EXEC,       "exec",      FOR_BOTH) /* until main is entered */ \
-	column(SETUP,      "setup",     FOR_BOTH) /* not measured yet */ \
+	column(SETUP,      "setup",     FOR_BOTH) /* a program's own work before MPI_Init */ \
 	column(INIT,       "init",      FOR_BOTH) /* up to a fence, or the end of MPI_Init */ \
 	column(FENCE,      "fence",     FOR_BOTH) /* until a fence is left */ \
 	column(WAIT,       "wait",      FOR_RANKS) /* for other ranks, between its steps */ \
@@ -40,7 +40,7 @@ void print_warnings(const struct run *run);
 	column(CLOCK,      "clock",     FOR_PATH) /* the slowest rank's clock offset */ \
 	column(WHOLE_INIT, "mpi_init",  FOR_RANKS) /* from main until MPI_Init returns */ \
 	column(COMPLETED,  "completed", FOR_RANKS) /* from the start to the reply */ \
-	column(CPU,        "cpu",       FOR_BOTH) /* on a CPU, in EXEC and INIT */ \
+	column(CPU,        "cpu",       FOR_BOTH) /* on a CPU, in EXEC, SETUP and INIT */ \
 	column(CPU_WAIT,   "cpu_wait",  FOR_BOTH) /* ready to run, but waiting for a CPU */ \
 	column(BLOCKED,    "blocked",   FOR_BOTH) /* neither of the two */ \
 	column(FAULTS,     "faults",    FOR_BOTH) /* pages that had to be read from a file */

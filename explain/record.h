@@ -41,7 +41,8 @@ enum mark {
 	START,
 	PARENT_CREATED, /* the daemon that created this process, or the wrapper around it */
 	CREATED, /* this process, or that wrapper */
-	MAIN_ENTERED,
+	LIBRARIES_LOADED, /* those that the user's program is linked with; ziaprobe has no such mark */
+	MAIN_ENTERED, /* by the user's program: MPI_Init called */
 	FENCE_ENTERED,
 	FENCE_LEFT,
 	FENCES_END = FENCE_ENTERED + 2 * FENCES,
@@ -60,12 +61,15 @@ struct estimate {
 	int64_t value, bound;
 };
 
-/* What a process has done so far: how long its main thread was on a CPU and how long it waited for
- * one, both in us; and its number of major page faults, that is, pages that had to be read from a
- * file. cpu_wait is -1 if the kernel does not record it. Packed, because each rank sends many. */
+/* What a process has done so far: how long the thread that calls MPI_Init was on a CPU and how long
+ * it waited for one, both in us; and the process's number of major page faults, that is, pages that
+ * had to be read from a file. cpu_wait is -1 if the kernel does not record it. Packed, because each
+ * rank sends many. */
 struct work {
 	int64_t cpu : 40, cpu_wait : 40, faults : 24; /* up to 6 days, and 8 million faults */
 } __attribute__((packed));
+
+enum { READINGS = INIT_RETURNED - LIBRARIES_LOADED + 1 };
 
 /* What each rank has noted. */
 struct record {
@@ -77,11 +81,12 @@ struct record {
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
 	int partner; /* the rank that this originator sends its byte to; -1 on a responder */
-	struct work readings[INIT_RETURNED - MAIN_ENTERED + 1]; /* from MAIN_ENTERED on */
+	struct work readings[READINGS]; /* from LIBRARIES_LOADED on */
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
 	char parent[16]; /* the name of that process, truncated by the kernel */
 	bool by_mpirun; /* whether the parent is mpirun or one of its daemons */
 	bool on_launch_node; /* whether ziatest ran on this node */
+	bool one_thread; /* whether MPI_Init was called by the thread that loaded the libraries */
 };
 
 /* A run. The first part is given; explain/ adds the second. */

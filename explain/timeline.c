@@ -35,12 +35,13 @@ static void draw_timeline(struct run *run, int rank)
 	struct record *record = run->records + rank;
 	int64_t *mark = record->at;
 	int64_t start = run->start + correction(run, rank); /* by this rank's clock */
+	enum mark loaded = mark[LIBRARIES_LOADED] == UNKNOWN ? MAIN_ENTERED : LIBRARIES_LOADED;
 
 	/* UNKNOWN is less than any stamp, so it stays. A parent that is older than the launch was
 	 * not created for it; slurmstepd always was. */
 	if (mark[PARENT_CREATED] < start - 2 * TICK && strcmp(record->parent, "slurmstepd") != 0)
 		mark[PARENT_CREATED] = UNKNOWN;
-	mark[CREATED] = MIN(mark[CREATED], mark[MAIN_ENTERED]);
+	mark[CREATED] = MIN(mark[CREATED], mark[loaded]);
 	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
 	for (enum mark m = fence_mark(FENCE_ENTERED, run->fences); m < FENCES_END; m++)
 		mark[m] = UNKNOWN;
@@ -95,16 +96,18 @@ static struct point find_previous(const struct run *run, int rank, enum mark mar
 	return point_of(run, rank, mark);
 }
 
-/* Returns the column of the step that ends at MARK. */
-static enum column step_column(enum mark mark)
+/* Returns the column of the step that ends at MARK, if the rank's own mark before it is PREVIOUS. */
+static enum column step_column(enum mark previous, enum mark mark)
 {
 	switch (mark) {
 	case PARENT_CREATED:
 		return DAEMON;
 	case CREATED:
 		return SPAWN;
-	case MAIN_ENTERED:
+	case LIBRARIES_LOADED:
 		return EXEC;
+	case MAIN_ENTERED:
+		return previous == LIBRARIES_LOADED ? SETUP : EXEC;
 	case REPLY_RECEIVED:
 		return EXCHANGE;
 	default:
@@ -119,7 +122,7 @@ struct step find_step(const struct run *run, int rank, enum mark mark)
 {
 	struct point own = find_previous(run, rank, mark), end = point_of(run, rank, mark);
 	struct point awaited;
-	struct step step = {step_column(mark), own, end, own.mark, UNKNOWN};
+	struct step step = {step_column(own.mark, mark), own, end, own.mark, UNKNOWN};
 
 	if (end.at == UNKNOWN) {
 		if (step.column == FENCE && run->latest[mark - 1] >= 0)
@@ -151,21 +154,24 @@ struct work work_between(struct work earlier, struct work later)
  * no such value. Without fences, what a process did in MPI_Init is not known. */
 int64_t step_value(const struct run *run, const struct step *step, enum column column)
 {
-	const struct work *readings = run->records[step->end.rank].readings;
-	struct work earlier = {0, 0, 0}, work; /* Before main, all readings are 0. */
+	const struct record *record = run->records + step->end.rank;
+	struct work earlier = {0, 0, 0}, work; /* All readings start from 0. */
 	int64_t cpu, cpu_wait;
 
 	if (column == step->column)
 		return step->us;
 	if (column < CPU || step->us == UNKNOWN)
 		return UNKNOWN;
-	if (step->column != EXEC && !(step->column == INIT && run->fences > 0))
+	if (step->column != EXEC && step->column != SETUP &&
+	    !(step->column == INIT && run->fences > 0))
 		return UNKNOWN;
-	if (step->previous >= MAIN_ENTERED)
-		earlier = readings[step->previous - MAIN_ENTERED];
-	work = work_between(earlier, readings[step->end.mark - MAIN_ENTERED]);
+	if (step->previous >= LIBRARIES_LOADED)
+		earlier = record->readings[step->previous - LIBRARIES_LOADED];
+	work = work_between(earlier, record->readings[step->end.mark - LIBRARIES_LOADED]);
 	if (column == FAULTS)
 		return work.faults;
+	if (step->column == SETUP && !record->one_thread)
+		return UNKNOWN;
 	cpu = MIN(work.cpu, step->us);
 	if (column == CPU)
 		return cpu;

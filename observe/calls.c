@@ -20,15 +20,25 @@ static struct {
 struct world world = {-1, -1};
 
 static struct world launched; /* the world that the launcher has started */
-static struct record mine; /* of this rank */
+static struct record mine = {.at[LIBRARIES_LOADED] = UNKNOWN}; /* of this rank */
 static struct estimate boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
 static struct run run; /* on rank 0 */
+
+/* The libraries that the user's program is linked with are loaded. On the clock. */
+void observe_loaded(void)
+{
+	watch_thread();
+	note_work(LIBRARIES_LOADED);
+	unwatch_thread(); /* because the program may close, reuse or inherit any descriptor */
+	mine.at[LIBRARIES_LOADED] = now();
+}
 
 void observe_main(void)
 {
 	boot = read_offset(CLOCK_BOOTTIME);
 	raw = read_offset(CLOCK_MONOTONIC_RAW);
+	mine.one_thread = watch_thread();
 	note_work(MAIN_ENTERED);
 	mine.at[MAIN_ENTERED] = now();
 	world = launched = launched_world();

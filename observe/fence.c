@@ -153,7 +153,7 @@ static bool covers_all_ranks(const void *procs, size_t count)
 
 /* Returns the function NAME from FILE, a loaded library, or from the libraries that it depends on;
  * NULL if there is none other than that of this executable or library. */
-static void *function_of(const char *file, const char *name)
+void *function_of(const char *file, const char *name)
 {
 	void *handle = dlopen(*file ? file : NULL, RTLD_LAZY | RTLD_NOLOAD);
 	void *function = handle ? dlsym(handle, name) : NULL;

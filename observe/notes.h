@@ -16,7 +16,9 @@
 
 #include <mpi.h>
 
-/* ---- calls.c: the functions of observe.h ---- */
+/* ---- calls.c: the functions of observe.h, and one that only libziaprobe.c calls ---- */
+
+void observe_loaded(void);
 
 /* The rank of this process, and the number of ranks. Until MPI_Init returns, these are the values
  * that the launcher gives, or -1 if it gives none. */
@@ -27,6 +29,8 @@ extern struct world {
 /* ---- readings.c: the clocks, and how this process spent its time ---- */
 
 struct estimate read_offset(clockid_t clock);
+bool watch_thread(void);
+void unwatch_thread(void);
 struct work read_work(void);
 void note_work(enum mark mark);
 struct work work_since(enum mark mark);
@@ -46,6 +50,7 @@ struct position {
 };
 struct position find_position(void);
 void read_fences(struct record *record);
+void *function_of(const char *file, const char *name);
 void find_function(void **function, const char *name, void *caller);
 
 /* ---- process.c: this process's rank, node, creation and program ---- */
@@ -54,6 +59,7 @@ struct world launched_world(void);
 void make_printable(char *text);
 void identify_node(struct record *record);
 void read_creation(struct record *record, int64_t boot);
+bool is_started_by_launcher(void);
 const char *program_name(void);
 int64_t program_size(void);
 const char *mpi_version(void);

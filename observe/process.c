@@ -124,6 +124,16 @@ static bool is_one_of(const char *names, const struct process *process)
 	return strstr(names, word) != NULL;
 }
 
+/* Returns whether the launcher started this process itself, rather than a process that it has
+ * started. */
+bool is_started_by_launcher(void)
+{
+	struct process self = read_process("/proc/self/stat", 0), parent = read_parent(self, 0);
+
+	return to_number(getenv("SLURM_TASK_PID"), INT_MAX) == getpid() ||
+	       is_one_of(DAEMONS, &parent);
+}
+
 /* Returns a stamp at which SELF, this process, certainly existed. Main is always entered after the
  * start. If ziatest's launcher created SELF, so were SELF, and the slurmstepd that may be its
  * PARENT. */

@@ -8,13 +8,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wconversion" /* warns of every bit-field assignment */
 
-static struct work readings[INIT_RETURNED - MAIN_ENTERED + 1]; /* from MAIN_ENTERED on */
+static struct work readings[READINGS]; /* from LIBRARIES_LOADED on */
 
-static int schedstat = -2; /* not opened yet; it is kept open because opening it takes 4 us */
+static pid_t thread; /* the one that is watched */
+static int schedstat = -1; /* its file, which is kept open because opening it takes 4 us */
 
 /* Returns how far the realtime clock is ahead of CLOCK, in us. CLOCK is read between two readings
  * of the realtime clock, and the bound is the time between those two. The closest of three such
@@ -32,15 +34,30 @@ struct estimate read_offset(clockid_t clock)
 	return closest;
 }
 
-/* Returns how long the main thread has waited for a CPU, in us, or -1 if the kernel does not
- * record it. In that case, /proc/self/schedstat is missing or contains only zeros. */
+/* From now on, readings are of the calling thread. Returns whether they were so before. */
+bool watch_thread(void)
+{
+	pid_t before = thread;
+
+	thread = (pid_t)syscall(SYS_gettid);
+	schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	return thread == before;
+}
+
+/* Closes the file that watch_thread() has opened. Later readings will not include cpu_wait. */
+void unwatch_thread(void)
+{
+	close(schedstat);
+	schedstat = -1;
+}
+
+/* Returns how long the watched thread has waited for a CPU, in us, or -1 if the kernel does not
+ * record it. In that case, /proc/thread-self/schedstat is missing or contains only zeros. */
 static int64_t read_cpu_wait(void)
 {
 	char text[80] = "", *end = text;
 	int64_t waited, times;
 
-	if (schedstat == -2)
-		schedstat = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
 	/* It holds three numbers: the time on a CPU as of the last tick, in ns; the time spent
 	 * waiting for a CPU, in ns; and how many times the thread was scheduled on a CPU. */
 	if (pread(schedstat, text, sizeof text - 1, 0) <= 0)
@@ -51,15 +68,14 @@ static int64_t read_cpu_wait(void)
 	return *end == '\n' && times > 0 ? waited / 1000 : -1;
 }
 
-/* Returns what this process has done so far. Async-signal-safe, errno included; can be called from
- * any thread. */
+/* Returns what this process, and the watched thread, have done so far. Async-signal-safe, errno
+ * included; can be called from any thread. */
 struct work read_work(void)
 {
-	/* The clock is the one that pthread_getcpuclockid() returns for the main thread. Its id is
-	 * computed here because, before glibc 2.34, that function was in libpthread, not in libc.
-	 * The main thread's id is the process id, and 6 selects the thread's CPU time as the
-	 * scheduler accounts for it. */
-	clockid_t cpu = (clockid_t)(~(unsigned)getpid() << 3 | 6);
+	/* The clock is the one that pthread_getcpuclockid() returns for the thread. Its id is
+	 * computed here because, before glibc 2.34, that function was in libpthread, not in libc. 6
+	 * selects a thread's CPU time as the scheduler accounts for it. */
+	clockid_t cpu = (clockid_t)(~(unsigned)thread << 3 | 6);
 	struct rusage usage;
 	struct work work;
 	int before = errno;
@@ -73,19 +89,17 @@ struct work read_work(void)
 /* Keeps a reading of what this process has done so far, as that at MARK. */
 void note_work(enum mark mark)
 {
-	readings[mark - MAIN_ENTERED] = read_work();
+	readings[mark - LIBRARIES_LOADED] = read_work();
 }
 
 /* Returns what this process has done since the reading at MARK. Async-signal-safe. */
 struct work work_since(enum mark mark)
 {
-	return work_between(readings[mark - MAIN_ENTERED], read_work());
+	return work_between(readings[mark - LIBRARIES_LOADED], read_work());
 }
 
-/* Stores the readings of this process in RECORD. Later ones will not include cpu_wait. */
+/* Stores the readings of this process in RECORD. */
 void store_readings(struct record *record)
 {
 	memcpy(record->readings, readings, sizeof record->readings);
-	close(schedstat);
-	schedstat = -1; /* The user's program may get the same descriptor. */
 }

@@ -9,12 +9,14 @@ nodes=2
 #            functions. N*(...) means N times in a row, +(...) once or more. 'work' is what this
 #            process has done so far: getrusage MAIN_THREAD_CPU pread:schedstat
 table='
-# The program calls MPI_Init: is it to be measured, and does its MPI library match?
-library      getenv:ZIAPROBE MPI_Get_library_version
+# The libraries are loaded: the work of this thread so far, and the stamp
+library      getenv:ZIAPROBE syscall:gettid open:schedstat work REALTIME
+# The program calls MPI_Init: is it to be measured?
+library      getenv:ZIAPROBE
 # In main: when this node booted, and the raw clock, to find out later whether the clock jumped
 all          3*(REALTIME BOOTTIME REALTIME) 3*(REALTIME MONOTONIC_RAW REALTIME)
-# The first work, for which the file is opened, and the stamp of main
-all          getrusage MAIN_THREAD_CPU open:schedstat pread:schedstat REALTIME
+# The work of this thread so far, for which a file is opened, and the stamp of main
+all          syscall:gettid open:schedstat work REALTIME
 # The size and the rank that the launcher gives. The first launcher that gives a size wins.
 all          getenv:OMPI_COMM_WORLD_SIZE getenv:OMPI_COMM_WORLD_RANK getenv:PMI_SIZE getenv:PMI_RANK
 openmpi      getenv:FLUX_JOB_SIZE getenv:FLUX_TASK_RANK

@@ -74,7 +74,7 @@ for mpi in openmpi mpich; do
 	fence=$(row fence) init=$(own init)
 	steps="($(own init)($(step fence ", last in: $rank"))?)*"
 	# Simulates a kernel that does not record how long a process waits for a CPU: the file
-	# $SCHEDSTAT is opened instead of /proc/self/schedstat.
+	# $SCHEDSTAT is opened instead of /proc/thread-self/schedstat.
 	cat >"$dir/schedstat.c" <<-'END'
 		#include <fcntl.h>
 		#include <stdarg.h>
@@ -89,7 +89,7 @@ for mpi in openmpi mpich; do
 			va_start(rest, flags);
 			mode = flags & O_CREAT ? va_arg(rest, int) : 0;
 			va_end(rest);
-			if (strcmp(name, "/proc/self/schedstat") == 0)
+			if (strcmp(name, "/proc/thread-self/schedstat") == 0)
 				name = getenv("SCHEDSTAT");
 			return syscall(SYS_openat, AT_FDCWD, name, flags, mode);
 		}

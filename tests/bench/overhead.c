@@ -32,7 +32,7 @@ static int64_t time_readings(void)
 {
 	int64_t begun = nanoseconds();
 
-	for (int m = MAIN_ENTERED; m < FENCE_ENTERED + 4; m++)
+	for (int m = LIBRARIES_LOADED; m < FENCE_ENTERED + 4; m++)
 		note_work(m);
 	note_work(INIT_RETURNED);
 	world = launched_world();

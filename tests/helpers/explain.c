@@ -89,15 +89,15 @@ static void make_up(void)
 		*record = (struct record){.parent = "prted", .existed = s + 30 * ms};
 		offsets[rank] = (struct estimate){0, bound};
 		for (int m = START, known = 0; m < MARKS; m++) {
-			int i = known - MAIN_ENTERED;
+			int i = known - CREATED - 1; /* of the readings from main on */
 
 			record->at[m] = UNKNOWN;
-			if (m >= FENCE_ENTERED + 4 && m < INIT_RETURNED)
+			if (m == LIBRARIES_LOADED || (m >= FENCE_ENTERED + 4 && m < INIT_RETURNED))
 				continue;
 			record->at[m] = s + 10 * ms * known++;
 			if (m < MAIN_ENTERED || m > INIT_RETURNED)
 				continue;
-			record->readings[m - MAIN_ENTERED] =
+			record->readings[m - LIBRARIES_LOADED] =
 				(struct work){4000 * (i + 1), 3000 * (i + 1), faults[i]};
 		}
 		if (rank / 2 % 2)
@@ -192,12 +192,13 @@ static int64_t value(int rank, enum column column)
 
 /* Checks that the path of the run is TEXT, and makes up the next run. A step is its letter, the
  * rank at whose mark it ends and, unless that is 10, its length in ms. The letters are D, S, E, I,
- * F (daemon, spawn, exec, init, fence), X (exchange) and C (clock). After "; " follow the outlier,
+ * F (daemon, spawn, exec, init, fence), U (setup), X (exchange) and C (clock). After "; " follow the outlier,
  * its excess and the number of other ranks. */
 static void is_path(const char *text, const char *name)
 {
-	static const char letters[] = {[DAEMON] = 'D', [SPAWN] = 'S',    [EXEC] = 'E', [INIT] = 'I',
-				       [FENCE] = 'F',  [EXCHANGE] = 'X', [CLOCK] = 'C'};
+	static const char letters[] = {
+		[DAEMON] = 'D', [SPAWN] = 'S', [EXEC] = 'E',     [SETUP] = 'U',
+		[INIT] = 'I',   [FENCE] = 'F', [EXCHANGE] = 'X', [CLOCK] = 'C'};
 	char got[1000] = "";
 	struct outlier outlier;
 	int length = 0;
@@ -431,6 +432,45 @@ static void test_creations(void)
 		"one that came later was not waited for");
 }
 
+/* Makes up the run of a program whose libraries are loaded at 25 ms. */
+static void make_up_program(void)
+{
+	make_up();
+	set_all(LIBRARIES_LOADED, 25 * ms);
+	for (int rank = 0; rank < RANKS; rank++) {
+		run.records[rank].readings[0] = (struct work){3000, 1000, 0};
+		run.records[rank].one_thread = true;
+	}
+}
+
+static void test_programs(void)
+{
+	make_up_program();
+	ok(value(0, EXEC) == 5 * ms && value(0, SETUP) == 5 * ms, "exec and setup");
+	is_path("D0 S0 E0=5 U0=5 I0 F0 I0 F0 I0 X0; -", "the start of a program");
+	make_up_program();
+	delay(5, MAIN_ENTERED, s);
+	is_path("D5 S5 E5=5 U5=1005 I5 F0 I0 F0 I0 X0; U5 1000 0", "late in setup");
+	make_up_program();
+	delay(5, LIBRARIES_LOADED, s);
+	is_path("D5 S5 E5=1005 U5=5 I5 F0 I0 F0 I0 X0; E5 1000 0", "late in loading libraries");
+	make_up_program();
+	set_all(CREATED, 28 * ms);
+	is_path("D0 S0=15 E0=0 U0=5 I0 F0 I0 F0 I0 X0; -",
+		"a process is not created after its libraries are loaded");
+	make_up_program();
+	run.records[5].at[LIBRARIES_LOADED] = UNKNOWN;
+	ok(value(5, EXEC) == 10 * ms && value(5, SETUP) == UNKNOWN && value(5, CPU) == 4 * 4000,
+	   "without that mark, all is exec");
+	make_up_program();
+	ok(value(5, CPU) == 4 * 4000 && value(5, FAULTS) == 10, "what a rank did in its setup");
+	run.records[5].one_thread = false;
+	ok(value(5, CPU) == 3000 + 3 * 4000 && value(5, BLOCKED) == 1000 + 3 * 3000 &&
+		   value(5, FAULTS) == 10,
+	   "is unknown if another thread calls MPI_Init, except for the faults");
+	make_up();
+}
+
 static void test_exchanges(void)
 {
 	run.records[7].at[INIT_RETURNED] += 5 * ms;
@@ -561,7 +601,7 @@ static void test_step_works(void)
 	ok(drawn.values[0].in[CPU] == 4 * 4000 && drawn.values[0].in[BLOCKED] == 4 * 3000 &&
 		   drawn.values[0].in[FAULTS] == 1 + 2 + 3 + 4,
 	   "a rank's work is the sum of its four own steps");
-	run.records[0].readings[FENCE_ENTERED + 2 - MAIN_ENTERED].cpu_wait = -1;
+	run.records[0].readings[FENCE_ENTERED + 2 - LIBRARIES_LOADED].cpu_wait = -1;
 	finish();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct step step = find_step(&drawn, 0, cases[i].mark);
@@ -584,12 +624,12 @@ static void is_kind(int mark, int all, int cpu, int cpu_wait, enum column kind)
 	make_up();
 	delay_all(mark, all * ms);
 	delay(4, mark, 300 * ms);
-	for (int i = mark - MAIN_ENTERED; i <= INIT_RETURNED - MAIN_ENTERED; i++) {
+	for (int i = mark - LIBRARIES_LOADED; i < READINGS; i++) {
 		run.records[4].readings[i].cpu += cpu * ms;
 		run.records[4].readings[i].cpu_wait += MAX(cpu_wait, 0) * ms;
 	}
 	if (cpu_wait < 0)
-		run.records[4].readings[mark - MAIN_ENTERED].cpu_wait = -1;
+		run.records[4].readings[mark - LIBRARIES_LOADED].cpu_wait = -1;
 	finish();
 	outlier = find_outlier(&drawn, &path);
 	if (!ok(outlier.step && outlier.step->end.mark == (enum mark)mark &&
@@ -639,6 +679,7 @@ int main(void)
 	make_up();
 	test_late_rank();
 	test_creations();
+	test_programs();
 	test_exchanges();
 	test_fences();
 	test_shifted_clocks();

@@ -138,10 +138,10 @@ END {
 
 	# The path
 	expect("the path", total, time)
-	if (path !~ /^( daemon)?( spawn)? exec( init( fence)?)* init( exchange)+( clock)?$/)
+	if (path !~ /^( daemon)?( spawn)? exec( setup)?( init( fence)?)* init( exchange)+( clock)?$/)
 		print "not a path:" path
 	for (i = 1; i <= steps; i++) {
-		has_work = step[i] == "exec" || (step[i] == "init" && fences)
+		has_work = step[i] ~ /^(exec|setup)$/ || (step[i] == "init" && fences)
 		what = step[i] " of rank " rank_of[i] " on the path"
 		if (step[i] != "clock" && us_of[i] > value(rank_of[i], step[i]))
 			print what ": longer than the rank's total"
@@ -157,7 +157,7 @@ END {
 	expect("outlier_host", csv["outlier_host"], cell[outlier_rank, "host"])
 	expect("outlier_ms", us(csv["outlier_ms"]), excess)
 	expect("outlier_kind", csv["outlier_kind"], kind)
-	has_kind = schedstat && (outlier == "exec" || (outlier == "init" && fences))
+	has_kind = schedstat && (outlier ~ /^(exec|setup)$/ || (outlier == "init" && fences))
 	expect("the outlier, " outlier ", has a kind", kind != "", has_kind)
 
 	# The row
@@ -204,6 +204,7 @@ END {
 		originator = int(r / n) % 2 == 0
 		for (i = 1; i <= 5; i++)
 			expect_cell(r, always[i], 1)
+		expect_cell(r, "setup", csv["program"] != "ziaprobe")
 		expect_cell(r, "fence", fences)
 		expect_cell(r, "exchange", originator)
 		expect_cell(r, "completed", originator)
@@ -212,10 +213,11 @@ END {
 		if (schedstat)
 			expect("cpu to blocked of rank " r, value(r, "cpu") + \
 				value(r, "cpu_wait") + value(r, "blocked"), \
-				value(r, "exec") + (fences ? value(r, "init") : 0))
+				value(r, "exec") + value(r, "setup") + \
+				(fences ? value(r, "init") : 0))
 		end = value(r, "daemon") + value(r, "spawn") + value(r, "exec") + \
-			value(r, "init") + value(r, "fence") + value(r, "wait") + \
-			value(r, "exchange")
+			value(r, "setup") + value(r, "init") + value(r, "fence") + \
+			value(r, "wait") + value(r, "exchange")
 		if (originator)
 			expect("steps and wait of rank " r, end, replied(r))
 		expect("clock_offset_ms of rank " r, cell[r, "clock_offset"], \
