@@ -69,6 +69,9 @@ every call: ziaprobe-trace\.2"
 ok 'its time' has_row "$(rows <err | head -n 1)" wait4 1 1000
 run "$trace" 2 sh -c 'kill -ABRT $$'
 is "COMMAND's death" "$status" 134
+ln -s "$trace" link
+run ./link 2 true
+like 'called by a link' "$status|$err" "0\|$begins, as a whole: $took\|.*"
 mkdir few
 ln -s "$(command -v uname)" few
 run env PATH="$tmp/few" /bin/sh "$trace" 2 /bin/echo ran
