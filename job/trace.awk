@@ -43,14 +43,13 @@ function print_table(from, to, part, rows, least,   i, calls, all, sum, count, l
 	printf("%s, %s: %d calls took %.1f of %.1f ms\n", title, part, calls, all,
 		1000 * (time[to] - time[from]))
 	printf("%10s %7s  %s\n", "ms", "calls", "call")
-	for (; rows > 0; rows--) {
+	for (; rows > 0 && calls > 0; rows--) {
 		longest = ""
 		for (i in sum)
 			if (longest == "" || sum[i] > sum[longest])
 				longest = i
-		if (longest == "")
-			return
 		printf("%10.1f %7d  %s\n", sum[longest], count[longest], longest)
+		calls -= count[longest]
 		delete sum[longest]
 	}
 }
@@ -58,7 +57,7 @@ function print_table(from, to, part, rows, least,   i, calls, all, sum, count, l
 # A call without a result lasts until the next line.
 function begin_line(at) {
 	if (unfinished)
-		took[n] = 1000 * (at - time[n])
+		took[n] += 1000 * (at - time[n])
 	time[++n] = at
 }
 
@@ -84,11 +83,24 @@ $1 !~ /^[0-9]+\.[0-9]+$/ { next }
 	in_fence = 0
 }
 is_call {
-	took[n] = 1000 * substr($0, RSTART + 1, RLENGTH - 2)
+	took[n] = unfinished ? 0 : 1000 * substr($0, RSTART + 1, RLENGTH - 2)
 	text = substr($0, length($1) + 2)
+	if (text ~ /^restart_syscall\(/ && interrupted)
+		text = interrupted_text
 	group[n] = group_of(text)
 }
+# The kernel restarts a call that a signal has interrupted, unless rt_sigreturn returns EINTR.
 is_call && !alarm {	# calls of the timeout handler do not count
+	if (group[n] == group[interrupted]) {
+		took[n] += took[interrupted]
+		by[n] = by[interrupted]
+		group[interrupted] = ""
+	}
+	if (unfinished) {
+		interrupted = n
+		interrupted_text = text
+	} else if (text ~ /^rt_sigreturn\(.* EINTR /)
+		interrupted = 0
 	last = n
 	stuck = unfinished && text !~ /^exit/ ? text : ""
 }
