@@ -47,6 +47,7 @@ for arguments in '' 2 'two true'; do
 	is "arguments '$arguments'" "$status|$err" \
 		'2|job/trace: error: usage: trace RANK|launcher COMMAND...'
 done
+long=99999999999999999999
 for case in SLURM_NTASKS=4 FLUX_JOB_SIZE=3 PMI_SIZE=2 OMPI_COMM_WORLD_SIZE=1; do
 	export "${case?}"
 	size=${case#*=}
@@ -55,11 +56,17 @@ for case in SLURM_NTASKS=4 FLUX_JOB_SIZE=3 PMI_SIZE=2 OMPI_COMM_WORLD_SIZE=1; do
 rank $size; this launch has ranks 0 to $((size - 1))"
 	SLURM_PROCID=1 run "$trace" "$size" echo started
 	is "$case: said once" "$status|$out$err" '2|'
+	SLURM_PROCID=0 run "$trace" $long echo started
+	is "$case: a number that is too long" "$status|$out$err" "2|job/trace: error: there is no \
+rank $long; this launch has ranks 0 to $((size - 1))"
 done
 SLURM_PROCID=1 run "$trace" launcher sh -c 'exit 3'
 like 'the launcher, whatever the rank and the size' "$status|$err" "3\|\
 trace of the launcher on [^ ,]+, as a whole: $took\|.*\|every call: ziaprobe-trace\.launcher"
 unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
+run "$trace" $long echo started
+is 'a number that is too long, and no size: no rank is traced' \
+	"$status|$out|$(echo "$err" | grep '^trace of')" '0|started|'
 
 echo 'the input' >input
 "$trace" 2 sh -c 'cat; sleep 1.2; exit 3' <input >out 2>err
