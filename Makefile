@@ -6,7 +6,7 @@
 #	make check			run the tests; TESTS=tests/path.t runs just one
 #	make soak ROUNDS=20 SEED=7	run launches with random faults
 #	make bench			measure what the benchmark itself costs; BENCH=full: longer
-#	make install PREFIX=~/.local	install in PREFIX/bin and PREFIX/lib
+#	make install PREFIX=~/.local	install in PREFIX/bin, PREFIX/lib and PREFIX/libexec/ziatest
 #
 # make does not remember these settings. To keep using another MPI, export MPICC.
 
@@ -97,12 +97,20 @@ soak: all
 bench: all
 	tests/bench/run $(BENCH)
 
-# Installs the existing programs without building, because root might use another compiler.
+# Installs the existing programs without building, because root might use another compiler, and its
+# umask might hide new directories from users. Unlike cp, install(1) replaces a running ziaprobe.
+into = $(DESTDIR)$(PREFIX)
+libexec = $(into)/libexec/ziatest
 install:
 	@[ -f build.txt ] || { echo 'there is no complete build; run make first' >&2; exit 1; }
-	mkdir -p $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib
-	cp ziatest ziaprobe $(DESTDIR)$(PREFIX)/bin
-	@if [ -f libziaprobe.so ]; then cp libziaprobe.so $(DESTDIR)$(PREFIX)/lib; fi
+	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job
+	install ziatest ziaprobe $(into)/bin
+	@if [ -f libziaprobe.so ]; then install libziaprobe.so $(into)/lib; fi
+	install run_ziatest.sh $(libexec)
+	install job/trace job/summarize $(libexec)/job
+	install -m 644 job/trace.awk job/read.py job/judge.py $(libexec)/job
+	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
+	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
 clean:
 	rm -f ziatest ziaprobe libziaprobe.so build.txt changes.diff .pad tests/bench/results.csv
 

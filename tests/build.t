@@ -5,7 +5,7 @@
 unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS PAD STRICT	# make would use them
 
 pad=104857600
-cp -r Makefile ziatest.c ziaprobe.c libziaprobe.c observe explain "$tmp"
+cp -r Makefile ziatest.c ziaprobe.c libziaprobe.c observe explain run_ziatest.sh job "$tmp"
 cd "$tmp" || exit 1
 touch files
 find . | sort >files
@@ -105,11 +105,29 @@ for file in bin/ziatest bin/ziaprobe lib/libziaprobe.so; do
 	ok "make install: $file" cmp "${file#*/}" "stage/opt/zia/$file"
 done
 ok 'make install builds nothing' [ ziatest -ot ziatest.c ]
+cp "$(command -v sleep)" stage/opt/zia/bin/ziaprobe
+stage/opt/zia/bin/ziaprobe 600 &
+ok 'make install: ziaprobe is running' poll 60 sh -c "readlink /proc/$!/exe | grep -q ziaprobe"
+run sh -c "umask 077; make install DESTDIR='$tmp/stage' PREFIX=/opt/zia"
+is 'make install again, while ziaprobe is running' "$status|$err" '0|'
+ok 'the running ziaprobe is replaced' cmp ziaprobe stage/opt/zia/bin/ziaprobe
+kill $!
+mv stage/opt/zia moved	# so that the links must be relative
+if has python3; then
+	job=$top/example-output/submission
+	run moved/bin/ziatest-summarize "$job"
+	is 'ziatest-summarize' "$status|$out|$err" "0|$("$top/job/summarize" "$job")|"
+fi
+if has strace; then
+	run moved/bin/ziatest-trace launcher sh -c 'exit 3'
+	like 'ziatest-trace' "$status|$err" '3\|trace of the launcher .*'
+fi
 mv libziaprobe.so library
-run make install DESTDIR="$tmp/stage"
+run sh -c "umask 077; make install DESTDIR='$tmp/stage'"
 is 'make install without a library' "$status" 0
+is 'other users can read what is installed' "$(find stage ! -perm -4)" ''
 mv library libziaprobe.so
-rm -r stage out err
+rm -rf stage moved out err ziaprobe-trace.launcher
 make -s clean
 is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
 
