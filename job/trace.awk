@@ -104,9 +104,11 @@ is_call && !alarm {	# calls of the timeout handler do not count
 	last = n
 	stuck = unfinished && text !~ /^exit/ ? text : ""
 }
-# MPI_Init ends at the last reading before ziaprobe opens /proc/self/stat. Later, a fence in
-# MPI_Finalize may read as well.
-$2 ~ /^pread64\((-1|[0-9]+<\/proc\/[0-9]+\/schedstat>),$/ {
+# Main begins with the first reading after schedstat was last opened; libziaprobe.so also opens it
+# when the program's libraries are loaded. MPI_Init ends at the last reading before /proc/self/stat
+# is opened. Later, a fence in MPI_Finalize may read as well.
+$2 ~ /^open/ && /"\/proc\/thread-self\/schedstat"/ { main = 0 }
+$2 ~ /^pread64\((-1|[0-9]+<\/proc\/[0-9]+\/task\/[0-9]+\/schedstat>),$/ {
 	if (!main)
 		main = n
 	earlier = reading

@@ -132,7 +132,7 @@ static int take_reading(void)
 	char text[80];
 
 	if (file == -1)
-		file = open("/proc/self/schedstat", O_RDONLY);
+		file = open("/proc/thread-self/schedstat", O_RDONLY);
 	return pread(file, text, sizeof text, 0) <= 0;
 }
 ssize_t write(int file, const void *data, size_t size)
@@ -251,13 +251,25 @@ for awk in mawk gawk; do
 		82.0 openat(AT_FDCWD</d>, "f", O_RDONLY) = ?
 		98.0 +++ killed by SIGKILL +++
 	END
+	counts 'a program, from where it calls MPI_Init' \
+		'3000.0 1 poll pipe|0.0 1 pread64 /proc/7/task/7/schedstat|' <<-END
+		70.0 openat(AT_FDCWD</d>, "/proc/thread-self/schedstat", O_RDONLY) = 3</s> <0.0>
+		70.0 pread64(3</proc/7/task/7/schedstat>, "1 2 3", 79, 0) = 5 <0.0>
+		70.0 read(0</i>, "", 9) = 0 <0.005>
+		80.0 openat(AT_FDCWD</d>, "/proc/thread-self/schedstat", O_RDONLY) = 3</s> <0.0>
+		80.0 pread64(3</proc/7/task/7/schedstat>, "1 2 3", 79, 0) = 5 <0.0>
+		81.0 poll([{fd=3<pipe:[6]>}], 1, 700) = 1 <3.0>
+		84.0 pread64(3</proc/7/task/7/schedstat>, "1 2 3", 79, 0) = 5 <0.0>
+		85.0 openat(AT_FDCWD</d>, "/proc/self/stat", O_RDONLY) = 4</t> <0.0>
+		86.0 +++ exited with 0 +++
+	END
 	TRACE_OPTIONS='-k -e trace=clock_nanosleep,pread64,write' PATH=$tmp/$awk:$PATH \
 		run "$trace" 2 ./solver
 	like "$awk: a program with libziaprobe.so" \
 		"$(printf '%s\n' "$err" | grep -m 1 '^trace of')" \
 		"$begins, from main to the end of MPI_Init: $took"
 	is "$awk: its calls" "$(printf '%s\n' "$err" | rows |
-		sed 's/^[ 0-9.]*//; s/[0-9]*.sched//' | sort | paste -s -d '|')" "\
+		sed 's/^[ 0-9.]*//; s/[0-9]*.task.[0-9]*.sched//' | sort | paste -s -d '|')" "\
 clock_nanosleep by libmpi.so(enter_mpi)|\
 pread64 /proc/stat by libmpi.so(enter_mpi)|pread64 /proc/stat by solver(main)|\
 write $tmp/out by libmpi.so(enter_mpi)"
