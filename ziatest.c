@@ -87,6 +87,14 @@ static _Noreturn void fail(int status, const char *format, ...)
 	exit(status);
 }
 
+/* Returns MEMORY, the result of an allocation. If it is NULL, fails instead. */
+static void *allocated(void *memory)
+{
+	if (!memory)
+		fail(1, "cannot build the command line:");
+	return memory;
+}
+
 /* Returns TEXT, the value of NAME, without leading zeros. It must consist of digits only, and must
  * be from 1 to INT_MAX because ziaprobe stores it in an int. */
 static char *number(const char *name, char *text)
@@ -111,14 +119,12 @@ static char *find_probe(void)
 {
 	static char path[PATH_MAX + sizeof "ziaprobe"] = "./ziaprobe";
 
-	if (is_program(path))
-		return path;
-	if (realpath("/proc/self/exe", path)) {
+	if (!is_program(path) && realpath("/proc/self/exe", path))
 		strcpy(strrchr(path, '/') + 1, "ziaprobe");
-		if (is_program(path))
-			return path;
-	}
-	fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with 'make'");
+	if (!is_program(path))
+		fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with "
+			"'make'");
+	return path;
 }
 
 /* Returns an assignment to LD_PRELOAD: the path of libziaprobe.so, which is next to PROBE or in
@@ -173,7 +179,7 @@ static void describe_launch_node(void)
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
 	const char *sync = getenv("ZIATEST_SYNC");
 	struct timex clock = {.modes = 0};
-	char id[HOST_NAME_MAX + 1] = "", number[24];
+	char id[HOST_NAME_MAX + 1] = "", text[24];
 
 	if (!file || !fgets(id, sizeof id, file))
 		gethostname(id, sizeof id);
@@ -181,12 +187,12 @@ static void describe_launch_node(void)
 		fclose(file);
 	id[strcspn(id, "\n")] = '\0';
 	setenv("OMPI_ZIATEST_NODE", id, 1);
-	snprintf(number, sizeof number, "%lld", (long long)getpid());
-	setenv("OMPI_ZIATEST_PID", number, 1);
+	snprintf(text, sizeof text, "%lld", (long long)getpid());
+	setenv("OMPI_ZIATEST_PID", text, 1);
 	unsetenv("OMPI_ZIATEST_SYNC");
 	if (!sync && adjtimex(&clock) != -1 && clock.maxerror < 16000000) {
-		snprintf(number, sizeof number, "%ld", clock.maxerror);
-		sync = number;
+		snprintf(text, sizeof text, "%ld", clock.maxerror);
+		sync = text;
 	}
 	if (sync)
 		setenv("OMPI_ZIATEST_SYNC", sync, 1);
@@ -225,14 +231,6 @@ static int ends_in_option(const char *launcher)
 	return first == '-';
 }
 
-/* Writes LAUNCHER to OUT, replacing each {} with N. */
-static void write_launcher(FILE *out, const char *launcher, const char *n)
-{
-	for (const char *mark; (mark = strstr(launcher, "{}")); launcher = mark + 2)
-		fprintf(out, "%.*s%s", (int)(mark - launcher), launcher, n);
-	fputs(launcher, out);
-}
-
 /* Writes a space and WORD to OUT, quoted for a shell if necessary. */
 static void write_word(FILE *out, const char *word)
 {
@@ -248,25 +246,9 @@ static void write_word(FILE *out, const char *word)
 		putc('\'', out);
 }
 
-/* Returns the argument vector for exec: the words of LAUNCHER, then the COUNT words at MORE.
- * Returns NULL if LAUNCHER does not consist of plain words. */
-static char **build_argv(const char *launcher, char **more, size_t count)
-{
-	char *copy, **words, **end;
-
-	if (strpbrk(launcher, special))
-		return NULL;
-	copy = strdup(launcher);
-	end = words = calloc(strlen(launcher) / 2 + count + 2, sizeof *words);
-	if (!copy || !words)
-		fail(1, "cannot build the command line:");
-	for (char *word = strtok(copy, blanks); word; word = strtok(NULL, blanks))
-		*end++ = word;
-	memcpy(end, more, count * sizeof *more);
-	return words;
-}
-
-int main(int argc, char **argv)
+/* Reads the options and N. Stores N, then the options that are passed on to ziaprobe, at WORDS.
+ * Returns what follows N: the launcher, the program, and its arguments. */
+static char **read_options(int argc, char **argv, char **words)
 {
 	static const struct option options[] = {
 		{"verbose", no_argument, NULL, 'v'},
@@ -277,59 +259,51 @@ int main(int argc, char **argv)
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
-	/* These are static so that leak checkers do not report them. */
-	static char **words, *variable;
-	static FILE *out, *arguments; /* write to line and rest */
-	const char *launcher = "mpirun -npernode", *program, *file;
-	char sec[24], usec[24], *line, *rest, **command;
-	size_t length, size, first, count = 5;
-	struct timespec start;
-	int option, verbose = 0, at = 1; /* argv[at] is what getopt_long reads next. */
+	const char *argument = argv[1]; /* what getopt_long reads next */
+	char **end = words + 1;
+	int option, verbose = 0;
 
-	/* Room for what is appended to the launcher: N (unless it contains {}), the probe, SEC,
-	 * USEC and N, then at most two words per argument */
-	words = calloc(count + 2 * (size_t)argc, sizeof *words);
-	out = open_memstream(&line, &length);
-	arguments = open_memstream(&rest, &size);
-	if (!out || !arguments || !words)
-		fail(1, "cannot build the command line:");
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'v':
 			if (!verbose++)
-				words[count++] = "--verbose";
+				*end++ = "--verbose";
 			break;
 		case 'c':
 		case 'r':
 			if (!*optarg)
 				fail(2, "empty file name for --csv or --ranks; name a file");
-			words[count++] = option == 'c' ? "--csv" : "--ranks";
-			words[count++] = optarg;
+			*end++ = option == 'c' ? "--csv" : "--ranks";
+			*end++ = optarg;
 			break;
 		case 't':
-			words[count++] = "--timeout";
-			words[count++] = number("--timeout", optarg);
+			*end++ = "--timeout";
+			*end++ = number("--timeout", optarg);
 			break;
 		case 'h':
 			printf("%s%s", usage, help);
-			return 0;
+			exit(0);
 		case 'V':
 			puts("ziatest 2.0");
-			return 0;
+			exit(0);
 		default:
-			fail(2, "unknown option or missing value: '%s'", argv[at]);
+			fail(2, "unknown option or missing value: '%s'", argument);
 		}
-		at = optind;
+		argument = argv[optind];
 	}
-	argv += optind;
-	if (!argv[0])
+	if (!argv[optind])
 		fail(2, "N, the number of processes per node, is missing");
-	words[0] = words[4] = number("N", argv[0]);
-	if (argv[1])
-		launcher = argv[1];
-	program = argv[1] ? argv[2] : NULL;
-	if (strchr("-#", launcher[strspn(launcher, " \t\n")])) /* or if there is nothing else */
+	words[0] = number("N", argv[optind]);
+	return argv + optind + 1;
+}
+
+/* Checks LAUNCHER and, unless it is NULL, PROGRAM. */
+static void check_command(const char *launcher, const char *program)
+{
+	char first = launcher[strspn(launcher, " \t\n")];
+
+	if (first == '\0' || first == '-' || first == '#')
 		fail(2, "'%s', the argument after N, is not a launcher; put options before N",
 		     launcher);
 	if (contains_pipe(launcher))
@@ -337,7 +311,7 @@ int main(int argc, char **argv)
 		     "the launcher contains a pipe: '%s'; quote the |, or pipe ziatest instead: "
 		     "./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \"...\"",
 		     launcher);
-	if (program && (strchr("-", *program) || strchr(program, '='))) /* or if it is empty */
+	if (program && (*program == '\0' || *program == '-' || strchr(program, '=')))
 		fail(2,
 		     "'%s' is not a program: it must not be empty, begin with - or contain =; put "
 		     "options before N, and quote the launcher with its options: '%s ...'",
@@ -345,35 +319,76 @@ int main(int argc, char **argv)
 	if (program && !strpbrk(launcher, special) && !ends_in_option(launcher))
 		fail(2, "'%s' has no place for N; end it with the option that takes N, or use {}",
 		     launcher);
+}
 
-	first = strstr(launcher, "{}") ? 1 : 0; /* If there is a {}, N is not appended. */
-	words[1] = find_probe();
-	words[2] = sec;
-	words[3] = usec;
-	if (program) {
-		for (size_t i = 4; i < count; i++) {
-			if (strpbrk(words[i], blanks))
-				fail(2, "with a program, a file name must have no blanks: '%s'",
-				     words[i]);
-			fprintf(arguments, " %s", words[i]);
-		}
-		fflush(arguments);
-		words[2] = preload_library(words[1]);
-		words[1] = "/usr/bin/env";
-		words[3] = variable = malloc(size + sizeof "ZIAPROBE=" + sizeof sec + sizeof usec);
-		count = 4;
-		for (char **word = argv + 2; *word; word++)
-			words[count++] = *word;
+/* Returns LAUNCHER with each {} replaced by N or, if there is none, followed by N. */
+static char *insert_n(const char *launcher, const char *n)
+{
+	char *text = allocated(malloc((strlen(launcher) + 2) * (strlen(n) + 1))), *end = text;
+	const char *rest = launcher;
+
+	for (const char *mark; (mark = strstr(rest, "{}")); rest = mark + 2)
+		end += sprintf(end, "%.*s%s", (int)(mark - rest), rest, n);
+	end = stpcpy(end, rest);
+	if (rest == launcher)
+		sprintf(end, " %s", n);
+	return text;
+}
+
+/* Returns WORDS as one string, with a space before each, for ZIAPROBE, which is split at blanks. */
+static char *join(char **words)
+{
+	char *text = allocated(calloc(1, 1));
+
+	for (; *words; words++) {
+		if (strpbrk(*words, blanks))
+			fail(2, "with a program, a file name must have no blanks: '%s'", *words);
+		text = allocated(realloc(text, strlen(text) + sizeof " " + strlen(*words)));
+		strcat(strcat(text, " "), *words);
 	}
-	write_launcher(out, launcher, words[0]);
-	if (fflush(out) != 0)
-		fail(1, "cannot build the command line:");
-	command = build_argv(line, words + first, count - first);
-	file = command ? find_program(command[0]) : NULL;
+	return text;
+}
+
+int main(int argc, char **argv)
+{
+	/* The arguments of ziaprobe after SEC and USEC: N, then at most two words per option */
+	char **arguments = allocated(calloc(2 * (size_t)argc + 2, sizeof *arguments));
+	char **operands = read_options(argc, argv, arguments);
+	const char *launcher = operands[0] ? operands[0] : "mpirun -npernode";
+	const char *program = operands[0] ? operands[1] : NULL;
+	char sec[24], usec[24], *joined = NULL, *variable = NULL;
+	char *launch, *probe, *file, *line, **command, **added, **end;
+	struct timespec start;
+	size_t size;
+	FILE *out;
+
+	check_command(launcher, program);
+	launch = insert_n(launcher, arguments[0]);
+	command = end = allocated(calloc(strlen(launch) + 2 * (size_t)argc + 5, sizeof *command));
+	for (char *word = strtok(allocated(strdup(launch)), blanks); word;
+	     word = strtok(NULL, blanks))
+		*end++ = word;
+	added = end;
+	probe = find_probe();
+	if (program) {
+		joined = join(arguments);
+		variable = allocated(malloc(sizeof "ZIAPROBE=" + 2 * sizeof sec + strlen(joined)));
+		*end++ = "/usr/bin/env";
+		*end++ = preload_library(probe);
+		*end++ = variable;
+	} else {
+		*end++ = probe;
+		*end++ = sec;
+		*end++ = usec;
+	}
+	for (char **word = program ? operands + 1 : arguments; *word; word++)
+		*end++ = *word;
+	file = strpbrk(launch, special) ? NULL : find_program(command[0]);
+	out = allocated(open_memstream(&line, &size));
+	fputs(launch, out);
 	describe_launch_node();
-	/* Without this, srun lets all ranks wait for ever if one of them crashes. It is not set for
-	 * a program, because srun would then end all its ranks when one of them returns a status
-	 * other than 0. */
+	/* Without this, srun lets all ranks wait for ever if one of them crashes. With it, srun would
+	 * end all ranks of a program if one of them returned a status other than 0. */
 	if (!program)
 		setenv("SLURM_KILL_BAD_EXIT", "1", 0);
 
@@ -381,10 +396,10 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_REALTIME, &start);
 	snprintf(sec, sizeof sec, "%lld", (long long)start.tv_sec);
 	snprintf(usec, sizeof usec, "%ld", start.tv_nsec / 1000);
-	if (variable)
-		sprintf(variable, "ZIAPROBE=%s %s%s", sec, usec, rest);
-	for (size_t i = first; i < count; i++)
-		write_word(out, words[i]);
+	if (program)
+		sprintf(variable, "ZIAPROBE=%s %s%s", sec, usec, joined);
+	for (; *added; added++)
+		write_word(out, *added);
 	if (fclose(out) != 0 || fprintf(stderr, "%s\n", line) < 0)
 		fail(1, "cannot print the command line on stderr:");
 	if (file)
