@@ -106,146 +106,6 @@ static char *number(const char *name, char *text)
 	return text + strspn(text, "0");
 }
 
-static int is_program(const char *path)
-{
-	struct stat file;
-
-	return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
-}
-
-/* Returns the path of ziaprobe, in static storage: ./ziaprobe, as in the specification's command
- * line, if that exists; otherwise the one in the directory of this executable. */
-static char *find_probe(void)
-{
-	static char path[PATH_MAX + sizeof "ziaprobe"] = "./ziaprobe";
-
-	if (!is_program(path) && realpath("/proc/self/exe", path))
-		strcpy(strrchr(path, '/') + 1, "ziaprobe");
-	if (!is_program(path))
-		fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with "
-			"'make'");
-	return path;
-}
-
-/* Returns an assignment to LD_PRELOAD: the path of libziaprobe.so, which is next to PROBE or in
- * ../lib from there, followed by the present value of LD_PRELOAD, if any. */
-static char *preload_library(const char *probe)
-{
-	static char path[PATH_MAX + sizeof "/../lib/libziaprobe.so"], *assignment;
-	const char *before = getenv("LD_PRELOAD");
-
-	if (realpath(probe, path)) {
-		strcpy(strrchr(path, '/'), "/libziaprobe.so");
-		if (access(path, R_OK) != 0)
-			strcpy(strrchr(path, '/'), "/../lib/libziaprobe.so");
-	}
-	if (access(path, R_OK) != 0)
-		fail(1, "cannot find libziaprobe.so next to ziaprobe or in ../lib; build it with "
-			"'make'");
-	if (strpbrk(path, ": \t\n"))
-		fail(1, "cannot preload '%s': its path has a blank or a colon; move Ziatest", path);
-	if (asprintf(&assignment, "LD_PRELOAD=%s%s%s", path, before && *before ? ":" : "",
-		     before ? before : "") < 0)
-		fail(1, "cannot build the command line:");
-	return assignment;
-}
-
-/* Returns the path of the program NAME, in static storage, or NULL if there is none. A NAME
- * without a slash is looked up in PATH, where an empty entry is the current directory. */
-static char *find_program(const char *name)
-{
-	/* A path that is truncated here is too long for exec anyway. */
-	static char path[PATH_MAX + 1];
-	const char *dir = strchr(name, '/') ? "" : getenv("PATH");
-	int end;
-
-	for (; dir; dir = dir[end] ? dir + end + 1 : NULL) {
-		end = (int)strcspn(dir, ":");
-		snprintf(path, sizeof path, "%.*s%s%s", end, dir, end ? "/" : "", name);
-		if (is_program(path))
-			return path;
-	}
-	return NULL;
-}
-
-/* Describes the launch node to ziaprobe. The names begin with OMPI_ because, over ssh, Open MPI's
- * mpirun passes on only such variables. OMPI_ZIATEST_NODE is the node's boot id or, if that cannot
- * be read, its name. OMPI_ZIATEST_PID is the id of this process, which becomes the launcher.
- * OMPI_ZIATEST_SYNC is the maximum error of the node's clock in us: ZIATEST_SYNC if that is set,
- * otherwise the kernel's value. It is left unset if the kernel reports nothing, or at least 16 s,
- * its limit. STA_UNSYNC is not used, because chrony without rtcsync never clears that flag. */
-static void describe_launch_node(void)
-{
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-	const char *sync = getenv("ZIATEST_SYNC");
-	struct timex clock = {.modes = 0};
-	char id[HOST_NAME_MAX + 1] = "", text[24];
-
-	if (!file || !fgets(id, sizeof id, file))
-		gethostname(id, sizeof id);
-	if (file)
-		fclose(file);
-	id[strcspn(id, "\n")] = '\0';
-	setenv("OMPI_ZIATEST_NODE", id, 1);
-	snprintf(text, sizeof text, "%lld", (long long)getpid());
-	setenv("OMPI_ZIATEST_PID", text, 1);
-	unsetenv("OMPI_ZIATEST_SYNC");
-	if (!sync && adjtimex(&clock) != -1 && clock.maxerror < 16000000) {
-		snprintf(text, sizeof text, "%ld", clock.maxerror);
-		sync = text;
-	}
-	if (sync)
-		setenv("OMPI_ZIATEST_SYNC", sync, 1);
-}
-
-/* Returns whether LAUNCHER contains a pipe: a | that is not quoted, not escaped by a backslash, and
- * not part of ||. A single quote quotes the text up to the next one; a double quote, up to the next
- * one that is not escaped. Nothing else is parsed, so >| and $(a | b) count as pipes. */
-static int contains_pipe(const char *launcher)
-{
-	char quote = '\0'; /* the kind of quote that covers AT */
-
-	for (const char *at = launcher; *at; at++) {
-		if (*at == '\\' && at[1] && quote != '\'')
-			at++;
-		else if (*at == quote)
-			quote = '\0';
-		else if (!quote && strchr("'\"", *at))
-			quote = *at;
-		else if (!quote && strncmp(at, "||", 2) == 0)
-			at++;
-		else if (!quote && *at == '|')
-			return 1;
-	}
-	return 0;
-}
-
-/* Returns whether the last word of LAUNCHER begins with '-'. */
-static int ends_in_option(const char *launcher)
-{
-	char first = '\0', before = ' ';
-
-	for (; *launcher; before = *launcher++)
-		if (!strchr(blanks, *launcher) && strchr(blanks, before))
-			first = *launcher;
-	return first == '-';
-}
-
-/* Writes a space and WORD to OUT, quoted for a shell if necessary. */
-static void write_word(FILE *out, const char *word)
-{
-	int quoted = !*word || strpbrk(word, blanks) || strpbrk(word, special);
-
-	fputs(quoted ? " '" : " ", out);
-	for (; *word; word++) {
-		if (*word == '\'')
-			fputs("'\\'", out);
-		putc(*word, out);
-	}
-	if (quoted)
-		putc('\'', out);
-}
-
 /* Reads the options and N. Stores N, then the options that are passed on to ziaprobe, at WORDS.
  * Returns what follows N: the launcher, the program, and its arguments. */
 static char **read_options(int argc, char **argv, char **words)
@@ -298,6 +158,39 @@ static char **read_options(int argc, char **argv, char **words)
 	return argv + optind + 1;
 }
 
+/* Returns whether LAUNCHER contains a pipe: a | that is not quoted, not escaped by a backslash, and
+ * not part of ||. A single quote quotes the text up to the next one; a double quote, up to the next
+ * one that is not escaped. Nothing else is parsed, so >| and $(a | b) count as pipes. */
+static int contains_pipe(const char *launcher)
+{
+	char quote = '\0'; /* the kind of quote that covers AT */
+
+	for (const char *at = launcher; *at; at++) {
+		if (*at == '\\' && at[1] && quote != '\'')
+			at++;
+		else if (*at == quote)
+			quote = '\0';
+		else if (!quote && strchr("'\"", *at))
+			quote = *at;
+		else if (!quote && strncmp(at, "||", 2) == 0)
+			at++;
+		else if (!quote && *at == '|')
+			return 1;
+	}
+	return 0;
+}
+
+/* Returns whether the last word of LAUNCHER begins with '-'. */
+static int ends_in_option(const char *launcher)
+{
+	char first = '\0', before = ' ';
+
+	for (; *launcher; before = *launcher++)
+		if (!strchr(blanks, *launcher) && strchr(blanks, before))
+			first = *launcher;
+	return first == '-';
+}
+
 /* Checks LAUNCHER and, unless it is NULL, PROGRAM. */
 static void check_command(const char *launcher, const char *program)
 {
@@ -335,6 +228,68 @@ static char *insert_n(const char *launcher, const char *n)
 	return text;
 }
 
+static int is_program(const char *path)
+{
+	struct stat file;
+
+	return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Returns the path of the program NAME, in static storage, or NULL if there is none. A NAME
+ * without a slash is looked up in PATH, where an empty entry is the current directory. */
+static char *find_program(const char *name)
+{
+	/* A path that is truncated here is too long for exec anyway. */
+	static char path[PATH_MAX + 1];
+	const char *dir = strchr(name, '/') ? "" : getenv("PATH");
+	int end;
+
+	for (; dir; dir = dir[end] ? dir + end + 1 : NULL) {
+		end = (int)strcspn(dir, ":");
+		snprintf(path, sizeof path, "%.*s%s%s", end, dir, end ? "/" : "", name);
+		if (is_program(path))
+			return path;
+	}
+	return NULL;
+}
+
+/* Returns the path of ziaprobe, in static storage: ./ziaprobe, as in the specification's command
+ * line, if that exists; otherwise the one in the directory of this executable. */
+static char *find_probe(void)
+{
+	static char path[PATH_MAX + sizeof "ziaprobe"] = "./ziaprobe";
+
+	if (!is_program(path) && realpath("/proc/self/exe", path))
+		strcpy(strrchr(path, '/') + 1, "ziaprobe");
+	if (!is_program(path))
+		fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with "
+			"'make'");
+	return path;
+}
+
+/* Returns an assignment to LD_PRELOAD: the path of libziaprobe.so, which is next to PROBE or in
+ * ../lib from there, followed by the present value of LD_PRELOAD, if any. */
+static char *preload_library(const char *probe)
+{
+	static char path[PATH_MAX + sizeof "/../lib/libziaprobe.so"], *assignment;
+	const char *before = getenv("LD_PRELOAD");
+
+	if (realpath(probe, path)) {
+		strcpy(strrchr(path, '/'), "/libziaprobe.so");
+		if (access(path, R_OK) != 0)
+			strcpy(strrchr(path, '/'), "/../lib/libziaprobe.so");
+	}
+	if (access(path, R_OK) != 0)
+		fail(1, "cannot find libziaprobe.so next to ziaprobe or in ../lib; build it with "
+			"'make'");
+	if (strpbrk(path, ": \t\n"))
+		fail(1, "cannot preload '%s': its path has a blank or a colon; move Ziatest", path);
+	if (asprintf(&assignment, "LD_PRELOAD=%s%s%s", path, before && *before ? ":" : "",
+		     before ? before : "") < 0)
+		fail(1, "cannot build the command line:");
+	return assignment;
+}
+
 /* Returns WORDS as one string, with a space before each, for ZIAPROBE, which is split at blanks. */
 static char *join(char **words)
 {
@@ -347,6 +302,51 @@ static char *join(char **words)
 		strcat(strcat(text, " "), *words);
 	}
 	return text;
+}
+
+/* Describes the launch node to ziaprobe. The names begin with OMPI_ because, over ssh, Open MPI's
+ * mpirun passes on only such variables. OMPI_ZIATEST_NODE is the node's boot id or, if that cannot
+ * be read, its name. OMPI_ZIATEST_PID is the id of this process, which becomes the launcher.
+ * OMPI_ZIATEST_SYNC is the maximum error of the node's clock in us: ZIATEST_SYNC if that is set,
+ * otherwise the kernel's value. It is left unset if the kernel reports nothing, or at least 16 s,
+ * its limit. STA_UNSYNC is not used, because chrony without rtcsync never clears that flag. */
+static void describe_launch_node(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	const char *sync = getenv("ZIATEST_SYNC");
+	struct timex clock = {.modes = 0};
+	char id[HOST_NAME_MAX + 1] = "", text[24];
+
+	if (!file || !fgets(id, sizeof id, file))
+		gethostname(id, sizeof id);
+	if (file)
+		fclose(file);
+	id[strcspn(id, "\n")] = '\0';
+	setenv("OMPI_ZIATEST_NODE", id, 1);
+	snprintf(text, sizeof text, "%lld", (long long)getpid());
+	setenv("OMPI_ZIATEST_PID", text, 1);
+	unsetenv("OMPI_ZIATEST_SYNC");
+	if (!sync && adjtimex(&clock) != -1 && clock.maxerror < 16000000) {
+		snprintf(text, sizeof text, "%ld", clock.maxerror);
+		sync = text;
+	}
+	if (sync)
+		setenv("OMPI_ZIATEST_SYNC", sync, 1);
+}
+
+/* Writes a space and WORD to OUT, quoted for a shell if necessary. */
+static void write_word(FILE *out, const char *word)
+{
+	int quoted = !*word || strpbrk(word, blanks) || strpbrk(word, special);
+
+	fputs(quoted ? " '" : " ", out);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\'", out);
+		putc(*word, out);
+	}
+	if (quoted)
+		putc('\'', out);
 }
 
 int main(int argc, char **argv)
