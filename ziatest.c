@@ -63,7 +63,7 @@ static const char help[] =
 	"  ziatest -v 4 \"srun --ntasks 1024 --ntasks-per-node\" ./solver input.nml\n"
 	"\n"
 	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest. A\n"
-	"program is measured by libziaprobe.so, next to that ziaprobe or in ../lib.\n"
+	"program is measured by libziaprobe.so, next to ziatest or in ../lib.\n"
 	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
 	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run.\n";
 
@@ -253,34 +253,41 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
-/* Returns the path of ziaprobe, in static storage: ./ziaprobe, as in the specification's command
- * line, if that exists; otherwise the one in the directory of this executable. */
-static char *find_probe(void)
+/* Returns the path of NAME next to this executable, in static storage, or "" if it is unknown. */
+static char *next_to_ziatest(const char *name)
 {
-	static char path[PATH_MAX + sizeof "ziaprobe"] = "./ziaprobe";
+	static char path[PATH_MAX + sizeof "../lib/libziaprobe.so"];
 
-	if (!is_program(path) && realpath("/proc/self/exe", path))
-		strcpy(strrchr(path, '/') + 1, "ziaprobe");
-	if (!is_program(path))
-		fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with "
-			"'make'");
+	if (!realpath("/proc/self/exe", path))
+		return "";
+	strcpy(strrchr(path, '/') + 1, name);
 	return path;
 }
 
-/* Returns an assignment to LD_PRELOAD: the path of libziaprobe.so, which is next to PROBE or in
- * ../lib from there, followed by the present value of LD_PRELOAD, if any. */
-static char *preload_library(const char *probe)
+/* Returns the path of ziaprobe: ./ziaprobe, as in the specification's command line, if that exists;
+ * otherwise the one next to ziatest. */
+static char *find_probe(void)
 {
-	static char path[PATH_MAX + sizeof "/../lib/libziaprobe.so"], *assignment;
+	char *path = next_to_ziatest("ziaprobe");
+
+	if (is_program("./ziaprobe"))
+		return "./ziaprobe";
+	if (is_program(path))
+		return path;
+	fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with 'make'");
+}
+
+/* Returns an assignment to LD_PRELOAD: the path of libziaprobe.so, which is next to ziatest or in
+ * ../lib from there, followed by the present value of LD_PRELOAD, if any. */
+static char *preload_library(void)
+{
+	char *path = next_to_ziatest("libziaprobe.so"), *assignment;
 	const char *before = getenv("LD_PRELOAD");
 
-	if (realpath(probe, path)) {
-		strcpy(strrchr(path, '/'), "/libziaprobe.so");
-		if (access(path, R_OK) != 0)
-			strcpy(strrchr(path, '/'), "/../lib/libziaprobe.so");
-	}
 	if (access(path, R_OK) != 0)
-		fail(1, "cannot find libziaprobe.so next to ziaprobe or in ../lib; build it with "
+		path = next_to_ziatest("../lib/libziaprobe.so");
+	if (access(path, R_OK) != 0)
+		fail(1, "cannot find libziaprobe.so next to ziatest or in ../lib; build it with "
 			"'make'");
 	if (strpbrk(path, ": \t\n"))
 		fail(1, "cannot preload '%s': its path has a blank or a colon; move Ziatest", path);
@@ -357,7 +364,7 @@ int main(int argc, char **argv)
 	const char *launcher = operands[0] ? operands[0] : "mpirun -npernode";
 	const char *program = operands[0] ? operands[1] : NULL;
 	char sec[24], usec[24], *joined = NULL, *variable = NULL;
-	char *launch, *probe, *file, *line, **command, **added, **end;
+	char *launch, *file, *line, **command, **added, **end;
 	struct timespec start;
 	size_t size;
 	FILE *out;
@@ -369,15 +376,14 @@ int main(int argc, char **argv)
 	     word = strtok(NULL, blanks))
 		*end++ = word;
 	added = end;
-	probe = find_probe();
 	if (program) {
 		joined = join(arguments);
 		variable = allocated(malloc(sizeof "ZIAPROBE=" + 2 * sizeof sec + strlen(joined)));
 		*end++ = "/usr/bin/env";
-		*end++ = preload_library(probe);
+		*end++ = preload_library();
 		*end++ = variable;
 	} else {
-		*end++ = probe;
+		*end++ = find_probe();
 		*end++ = sec;
 		*end++ = usec;
 	}

@@ -264,7 +264,7 @@ run env -u SLURM_KILL_BAD_EXIT ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
 like 'SLURM_KILL_BAD_EXIT is 1' "$out" '\[1\]\[4\].*'
 run env SLURM_KILL_BAD_EXIT=0 ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
 like 'SLURM_KILL_BAD_EXIT=0 stays' "$out" '\[0\]\[4\].*'
-touch libziaprobe.so
+touch "$bin/libziaprobe.so"
 run env -u SLURM_KILL_BAD_EXIT ziatest 4 'fake ${SLURM_KILL_BAD_EXIT-unset}' ./solver
 like 'a program: SLURM_KILL_BAD_EXIT is not set' "$out" '\[unset\]\[4\].*'
 
@@ -273,7 +273,9 @@ is 'the command line cannot be printed: status 1' $? 1
 ok 'the command line cannot be printed: nothing is launched' test ! -e launched
 
 # A program: env preloads the library into it, and passes the arguments of ziaprobe.
-library=$tmp/here/libziaprobe.so
+# The files in the current directory play no part.
+library=$bin/libziaprobe.so ziatest=$bin/ziatest
+touch libziaprobe.so
 cc -shared -o "$tmp/empty.so" -x c /dev/null || exit 1
 
 # started TITLE LAUNCHER BEFORE LIBRARY [ENV-ARGUMENT...]: passes if a program that is given with
@@ -282,7 +284,7 @@ cc -shared -o "$tmp/empty.so" -x c /dev/null || exit 1
 started() {
 	title=$1 launcher=$2 before=$3 preloaded=$4
 	shift 4
-	run env -u LD_PRELOAD "$@" "$bin/ziatest" -v --csv runs.csv -t 5 4 "$launcher" \
+	run env -u LD_PRELOAD "$@" "$ziatest" -v --csv runs.csv -t 5 4 "$launcher" \
 		./solver -h '' "it's" '{}  |'
 	like "a program, $title" "$out" "$before\[/usr/bin/env\]\[LD_PRELOAD=$preloaded\]\
 \[ZIAPROBE=$stamp 4 --verbose --csv runs.csv --timeout 5\]\
@@ -298,28 +300,28 @@ started 'another LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library:$tmp/empty.so" \
 	"LD_PRELOAD=$tmp/empty.so"
 
 mkdir "$tmp/links" "$tmp/lib" "$tmp/a b" "$tmp/a:b"
-ln -s "$tmp/here/ziaprobe" "$tmp/links"
+ln -s "$bin/ziatest" "$tmp/links"
 cd "$tmp/links" || exit 1
-started 'ziaprobe is a symbolic link' 'fake -n' '\[-n\]\[4\]' "$library"
+ziatest=$tmp/links/ziatest
+started 'ziatest is a symbolic link, no ziaprobe' 'fake -n' '\[-n\]\[4\]' "$library"
 mv "$library" "$tmp/lib"
-started 'the library is in ../lib' 'fake -n' '\[-n\]\[4\]' \
-	"$tmp/here/../lib/libziaprobe.so"
+started 'the library is in ../lib' 'fake -n' '\[-n\]\[4\]' "$bin/../lib/libziaprobe.so"
 rm "$tmp/lib/libziaprobe.so"
-# not_started NAME ERROR: passes if ziatest fails with ERROR, and starts nothing
+# not_started NAME ERROR: passes if $ziatest fails with ERROR, and starts nothing
 not_started() {
-	run ziatest 4 'fake -n' ./solver
+	run "$ziatest" 4 'fake -n' ./solver
 	like "a program, $1" "$out/$err/$status" "/ziatest: error: $2/1"
 }
-not_started 'no library' "cannot find libziaprobe.so next to ziaprobe or in ../lib; build it \
+cd "$tmp/here" || exit 1
+not_started 'no library' "cannot find libziaprobe.so next to ziatest or in ../lib; build it \
 with 'make'"
 for path in "$tmp/a b" "$tmp/a:b"; do
-	cp "$bin/probe" "$path/ziaprobe"
+	cp "$bin/ziatest" "$path"
 	touch "$path/libziaprobe.so"
-	cd "$path" || exit 1
+	ziatest=$path/ziatest
 	not_started "the library is in ${path##*/}" "cannot preload '$path/libziaprobe.so': its \
 path has a blank or a colon; move Ziatest"
 done
-cd "$tmp/here" || exit 1
 
 # The probe is ./ziaprobe or the one next to ziatest.
 mv ziaprobe "$bin/ziaprobe"
