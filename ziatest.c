@@ -87,7 +87,6 @@ static _Noreturn void fail(int status, const char *format, ...)
 	exit(status);
 }
 
-/* Returns MEMORY, the result of an allocation. If it is NULL, fails instead. */
 static void *allocated(void *memory)
 {
 	if (!memory)
@@ -95,8 +94,7 @@ static void *allocated(void *memory)
 	return memory;
 }
 
-/* Returns TEXT, the value of NAME, without leading zeros. It must consist of digits only, and must
- * be from 1 to INT_MAX because ziaprobe stores it in an int. */
+/* Returns TEXT, the value of NAME, without leading zeros. ziaprobe stores the number in an int. */
 static char *number(const char *name, char *text)
 {
 	long long value = strtoll(text, NULL, 10);
@@ -297,14 +295,29 @@ static char *preload_library(void)
 	return assignment;
 }
 
-/* Returns WORDS as one string, with a space before each, for ZIAPROBE, which is split at blanks. */
+/* Returns the file name NAME, made absolute, because a program may change its directory. */
+static char *absolute(char *name)
+{
+	char directory[PATH_MAX], *path = name;
+
+	if (*name != '/' && !getcwd(directory, sizeof directory))
+		fail(1, "the current directory is unknown; give '%s' as an absolute path", name);
+	if (*name != '/' && asprintf(&path, "%s/%s", directory, name) < 0)
+		fail(1, "cannot build the command line:");
+	if (strpbrk(path, blanks))
+		fail(2, "with a program, a file name must have no blanks: '%s'", path);
+	return path;
+}
+
+/* Returns WORDS as one string, with a space before each, for ZIAPROBE, which is split at blanks.
+ * Makes the file names among them absolute. */
 static char *join(char **words)
 {
 	char *text = allocated(calloc(1, 1));
 
 	for (; *words; words++) {
-		if (strpbrk(*words, blanks))
-			fail(2, "with a program, a file name must have no blanks: '%s'", *words);
+		if (strcmp(*words, "--csv") == 0 || strcmp(*words, "--ranks") == 0)
+			words[1] = absolute(words[1]);
 		text = allocated(realloc(text, strlen(text) + sizeof " " + strlen(*words)));
 		strcat(strcat(text, " "), *words);
 	}

@@ -279,15 +279,15 @@ touch libziaprobe.so
 cc -shared -o "$tmp/empty.so" -x c /dev/null || exit 1
 
 # started TITLE LAUNCHER BEFORE LIBRARY [ENV-ARGUMENT...]: passes if a program that is given with
-# LAUNCHER is started with the arguments BEFORE, each in [], and with LIBRARY, and if that is what
-# the printed line does, too
+# LAUNCHER is started with the arguments BEFORE, each in [], and with LIBRARY, if the names of files
+# are absolute, and if that is what the printed line does, too
 started() {
 	title=$1 launcher=$2 before=$3 preloaded=$4
 	shift 4
-	run env -u LD_PRELOAD "$@" "$ziatest" -v --csv runs.csv -t 5 4 "$launcher" \
+	run env -u LD_PRELOAD "$@" "$ziatest" -v --csv runs.csv -t 5 --ranks /ranks 4 "$launcher" \
 		./solver -h '' "it's" '{}  |'
 	like "a program, $title" "$out" "$before\[/usr/bin/env\]\[LD_PRELOAD=$preloaded\]\
-\[ZIAPROBE=$stamp 4 --verbose --csv runs.csv --timeout 5\]\
+\[ZIAPROBE=$stamp 4 --verbose --csv $(pwd -P)/runs.csv --timeout 5 --ranks /ranks\]\
 \[./solver\]\[-h\]\[\]\[it's\]\[\{\}  \|\]"
 	is "a program, $title: the printed line does the same" \
 		"$(env -u LD_PRELOAD sh -c "$err")" "$out"
@@ -376,11 +376,21 @@ for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
 	wrong "launcher '$launcher', with a program" "'$launcher' has no place for N; end it with \
 the option that takes N, or use \{\}" 4 "$launcher" ./solver
 done
+no_blanks='with a program, a file name must have no blanks:'
 for option in --csv --ranks; do
 	wrong "a blank in the name for $option, with a program" \
-		"with a program, a file name must have no blanks: 'a b'" \
-		$option 'a b' 4 'fake -n' ./solver
+		"$no_blanks '$(pwd -P)/a b'" $option 'a b' 4 'fake -n' ./solver
 done
+cd "$tmp/a b" || exit 1
+wrong 'a blank in the current directory, with a program' \
+	"$no_blanks '$(pwd -P)/runs.csv'" --csv runs.csv 4 'fake -n' ./solver
+mkdir "$tmp/gone"
+cd "$tmp/gone" || exit 1
+rmdir "$tmp/gone"
+run ziatest --csv runs.csv 4 'fake -n' ./solver
+like 'a program, no current directory' "$out/$err/$status" \
+	"/ziatest: error: the current directory is unknown; give 'runs.csv' as an absolute path/1"
+cd "$tmp/here" || exit 1
 for launcher in '' ' ' '# srun -n 4' '	 #x' --csv ' -v'; do
 	wrong "launcher '$launcher'" "'$launcher', the argument after N, is not a launcher; put \
 options before N" 4 "$launcher"

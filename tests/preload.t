@@ -10,6 +10,7 @@ error='ziaprobe: error:'
 # library must not change, and prints a line for each promise that is broken. Rank 0 returns 7.
 #
 #	-a MS		sets an alarm, in MS ms; at once and from 100 s on, it is blocked
+#	-d DIRECTORY	changes to DIRECTORY
 #	-s NODE		sleeps for 3 s, if this is NODE
 cat >"$tmp/program.c" <<'END'
 #define _GNU_SOURCE
@@ -157,9 +158,11 @@ int main(int argc, char **argv)
 
 	if (strcmp(argv[1], "middle"))
 		start_mpi(!strcmp(argv[1], "thread"));
-	while ((option = getopt(argc, argv, "a:s:i:")) != -1) {
+	while ((option = getopt(argc, argv, "a:d:s:i:")) != -1) {
 		if (option == 'a')
 			set_alarm(ms = atoi(optarg));
+		if (option == 'd')
+			CHECK(chdir(optarg) == 0);
 		if (option == 's' && is_here(optarg))
 			sleep(3);
 		if (option == 'i')
@@ -249,6 +252,9 @@ for mpi in openmpi mpich; do
 	expect c 7 "../ziatest $reports 2 '$srun' ../program first file" "$result"
 	expect thread 7 "../ziatest 2 '$srun' ../program thread file" "$result"
 	expect own 7 "$launch ../wrapped first file" "$result"
+	# The programs in the current directory play no part.
+	expect directory 7 "cp /bin/true ziaprobe; touch libziaprobe.so
+		../ziatest $reports 2 '$srun' ../program middle -d / -i x file" "$result"
 	expect none 0 "$launch sh -c true"
 	expect two 7 "../ziatest 1 'env N={}' sh ../two.sh ../program first file" \
 		"$result" "$one_node" "$result" "$one_node"
@@ -317,6 +323,7 @@ build it with that library \\(make MPICC=\\.\\.\\.\\)"
 		"outlier: setup of rank [0-5] on $node and 1 more rank there, [0-9.]+ ms above the \
 median, mostly blocked"
 	figures_agree c
+	figures_agree directory
 	is "$mpi, the program in --csv" "$(awk -F , 'NR == 2 { print $(NF - 2) }' "$dir/c/csv")" \
 		program
 done
