@@ -43,7 +43,8 @@ static const char help[] =
 	"  N         number of processes per node, 1 or more\n"
 	"  launcher  command that starts the job. N is appended to it, so it must end in\n"
 	"            the option that sets the number of processes per node. If it contains\n"
-	"            {}, N replaces each {} instead. Default: mpirun -npernode\n"
+	"            {}, N replaces each {} instead. If no option takes N, put N={} before\n"
+	"            the command. Default: mpirun -npernode\n"
 	"  program   measure this MPI program, unmodified, instead of ziaprobe\n"
 	"\n"
 	"  -v, --verbose          also print where the time went\n"
@@ -208,7 +209,9 @@ static void check_command(const char *launcher, const char *program)
 		     "options before N, and quote the launcher with its options: '%s ...'",
 		     program, launcher);
 	if (program && !strpbrk(launcher, special) && !ends_in_option(launcher))
-		fail(2, "'%s' has no place for N; end it with the option that takes N, or use {}",
+		fail(2,
+		     "'%s' has no place for N; end it with the option that takes N, use {}, or "
+		     "put N={} before it",
 		     launcher);
 }
 
@@ -262,8 +265,7 @@ static char *next_to_ziatest(const char *name)
 	return path;
 }
 
-/* Returns the path of ziaprobe: ./ziaprobe, as in the specification's command line, if that exists;
- * otherwise the one next to ziatest. */
+/* Returns the path of ./ziaprobe, as the specification has it, or of the one next to ziatest. */
 static char *find_probe(void)
 {
 	char *path = next_to_ziatest("ziaprobe");
@@ -279,8 +281,7 @@ static char *find_probe(void)
  * ../lib from there, followed by the present value of LD_PRELOAD, if any. */
 static char *preload_library(void)
 {
-	char *path = next_to_ziatest("libziaprobe.so"), *assignment;
-	const char *before = getenv("LD_PRELOAD");
+	char *path = next_to_ziatest("libziaprobe.so"), *before = getenv("LD_PRELOAD"), *assignment;
 
 	if (access(path, R_OK) != 0)
 		path = next_to_ziatest("../lib/libziaprobe.so");
@@ -309,8 +310,7 @@ static char *absolute(char *name)
 	return path;
 }
 
-/* Returns WORDS as one string, with a space before each, for ZIAPROBE, which is split at blanks.
- * Makes the file names among them absolute. */
+/* Returns WORDS as one string for ZIAPROBE: a space before each, and file names absolute. */
 static char *join(char **words)
 {
 	char *text = allocated(calloc(1, 1));
@@ -377,15 +377,15 @@ int main(int argc, char **argv)
 	const char *launcher = operands[0] ? operands[0] : "mpirun -npernode";
 	const char *program = operands[0] ? operands[1] : NULL;
 	char sec[24], usec[24], *joined = NULL, *variable = NULL;
-	char *launch, *file, *line, **command, **added, **end;
+	char *prefix, *file, *line, **command, **added, **end;
 	struct timespec start;
 	size_t size;
 	FILE *out;
 
 	check_command(launcher, program);
-	launch = insert_n(launcher, arguments[0]);
-	command = end = allocated(calloc(strlen(launch) + 2 * (size_t)argc + 5, sizeof *command));
-	for (char *word = strtok(allocated(strdup(launch)), blanks); word;
+	prefix = insert_n(launcher, arguments[0]);
+	command = end = allocated(calloc(strlen(prefix) + 2 * (size_t)argc + 5, sizeof *command));
+	for (char *word = strtok(allocated(strdup(prefix)), blanks); word;
 	     word = strtok(NULL, blanks))
 		*end++ = word;
 	added = end;
@@ -402,9 +402,10 @@ int main(int argc, char **argv)
 	}
 	for (char **word = program ? operands + 1 : arguments; *word; word++)
 		*end++ = *word;
-	file = strpbrk(launch, special) ? NULL : find_program(command[0]);
+
+	file = strpbrk(prefix, special) ? NULL : find_program(command[0]);
 	out = allocated(open_memstream(&line, &size));
-	fputs(launch, out);
+	fputs(prefix, out);
 	describe_launch_node();
 	/* Without this, srun lets all ranks wait for ever if one of them crashes. With it, srun would
 	 * end all ranks of a program if one of them returned a status other than 0. */

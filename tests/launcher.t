@@ -179,6 +179,7 @@ plain:env FOO=bar fake a
 plain:false
 plain:fake then ! if done
 shell:FOO=bar fake
+shell:N={} fake -x file
 shell:exec fake a
 shell:no-such-program -n
 shell:./plain
@@ -294,6 +295,7 @@ started() {
 }
 started 'a plain launcher' 'fake -x -n ' '\[-x\]\[-n\]\[4\]' "$library"
 started '{}' 'fake {} a' '\[4\]\[a\]' "$library"
+started 'N={}' 'N={} fake -x file' '\[-x\]\[file\]' "$library"
 started 'a shell launcher' 'fake $((1 + 1))' '\[2\]\[4\]' "$library"
 started 'an empty LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library" LD_PRELOAD=
 started 'another LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library:$tmp/empty.so" \
@@ -374,7 +376,7 @@ for program in '' n=4/solver; do	# env would take the latter as a variable
 done
 for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
 	wrong "launcher '$launcher', with a program" "'$launcher' has no place for N; end it with \
-the option that takes N, or use \{\}" 4 "$launcher" ./solver
+the option that takes N, use \{\}, or put N=\{\} before it" 4 "$launcher" ./solver
 done
 no_blanks='with a program, a file name must have no blanks:'
 for option in --csv --ranks; do
