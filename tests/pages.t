@@ -56,7 +56,7 @@ done
 perl -0777 -ne 's/(?<!\\)"\s*"//g;
 	print $1 ? "message: $2\n" : "$2\n"
 		while /(\bfail\(\d[^"]*|print_(?:error|warning)\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
-	' *.c observe/*.c explain/*.c | sed '/timeout of/!s/^ziaprobe: error: /message: /' >"$tmp/strings"
+	' ./*.c observe/*.c explain/*.c | sed '/timeout of/!s/^ziaprobe: error: /message: /' >"$tmp/strings"
 sed '/^## Messages of other/,$d' $messages | awk '/^$|^- / { print "" } { printf "%s ", $0 }' |
 	sed -n 's/^- \(.*`\): .*/\1/p' | sed 's/`:.*/`/; s/   */ /g' |
 	grep -o '`[^`]*`' | tr -d '`' >"$tmp/known"
