@@ -18,7 +18,7 @@ int compare_times(const void *a, const void *b)
  * their number is even, the median is the lower of the two in the middle. */
 static int find_median_block(const struct run *run, const struct estimate *offsets, int blocks)
 {
-	int64_t *sorted = run->allocate(blocks, sizeof *sorted);
+	int64_t *sorted = run->new_array(blocks, sizeof *sorted);
 	int block = 0;
 
 	for (int i = 0; i < blocks; i++)
@@ -57,7 +57,7 @@ int64_t correction(const struct run *run, int rank)
 void resolve_clocks(struct run *run)
 {
 	int blocks = run->size / run->n;
-	struct estimate *offsets = run->allocate(blocks, sizeof *offsets), reference;
+	struct estimate *offsets = run->new_array(blocks, sizeof *offsets), reference;
 
 	/* The records hold the offset of each clock from the parent block's; these are from block
 	 * 0's. */

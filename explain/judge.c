@@ -35,7 +35,7 @@ static int find_shared_node(const struct run *run, bool same_host, int *earlier)
 {
 	int blocks = run->size / run->n, later = -1;
 	const struct record **table =
-		run->allocate(blocks, 2 * sizeof *table); /* hashed by place */
+		run->new_array(blocks, 2 * sizeof *table); /* hashed by place */
 
 	for (int i = 0; i < blocks && later < 0; i++) {
 		const struct record *record = run->records + i * run->n;

@@ -103,7 +103,7 @@ struct run {
 	const char *fence_interface; /* "PMIx", "PMI2" or "PMI"; NULL if there are no fences */
 	bool verbose; /* whether to print the report of -v */
 	const char *csv, *ranks; /* the files to write, or NULL */
-	void *(*allocate)(int count, size_t size); /* zeroed; ends the job if memory is short */
+	void *(*new_array)(int count, size_t size); /* zeroed; ends the job if memory is short */
 
 	/* From resolve_clocks() */
 	bool launch_clock_known;

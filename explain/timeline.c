@@ -228,7 +228,7 @@ static void find_latest_marks(struct run *run)
 /* Draws the timelines of all ranks, finds the latest marks, and fills in the values. */
 void draw_timelines(struct run *run)
 {
-	run->values = run->allocate(run->size, sizeof *run->values);
+	run->values = run->new_array(run->size, sizeof *run->values);
 	run->fences = count_fences(run);
 	for (int rank = 0; rank < run->size; rank++) {
 		int64_t *in = run->values[rank].in, replied = run->records[rank].at[REPLY_RECEIVED];
@@ -269,7 +269,7 @@ static struct summary summarise(int64_t *values, int size)
 /* Summarises COLUMN over all ranks. */
 struct summary summarise_column(const struct run *run, enum column column)
 {
-	int64_t *values = run->allocate(run->size, sizeof *values);
+	int64_t *values = run->new_array(run->size, sizeof *values);
 	struct summary summary;
 
 	for (int rank = 0; rank < run->size; rank++)
@@ -282,7 +282,7 @@ struct summary summarise_column(const struct run *run, enum column column)
 /* Summarises COLUMN of the single step that ends at MARK over all ranks. */
 struct summary summarise_step(const struct run *run, enum mark mark, enum column column)
 {
-	int64_t *values = run->allocate(run->size, sizeof *values);
+	int64_t *values = run->new_array(run->size, sizeof *values);
 	struct summary summary;
 
 	for (int rank = 0; rank < run->size; rank++) {

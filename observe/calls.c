@@ -23,7 +23,7 @@ static struct world launched; /* the world that the launcher has started */
 static struct record mine = {.at[LIBRARIES_LOADED] = UNKNOWN}; /* of this rank */
 static struct estimate boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
-static struct run run; /* on rank 0 */
+static struct run gathered; /* on rank 0 */
 
 /* The libraries that the user's program is linked with are loaded. On the clock. */
 void observe_loaded(void)
@@ -121,7 +121,7 @@ void *allocate(int count, size_t size)
 /* On rank 0: puts together what explain/ is given, except the records. */
 static void describe_run(const struct launch *launch)
 {
-	run = (struct run){
+	gathered = (struct run){
 		.start = launch->start,
 		.size = launch->size,
 		.n = launch->n,
@@ -136,7 +136,7 @@ static void describe_run(const struct launch *launch)
 		.verbose = options.verbose,
 		.csv = options.csv,
 		.ranks = options.ranks,
-		.allocate = allocate,
+		.new_array = allocate,
 	};
 }
 
@@ -160,8 +160,8 @@ bool observe_check(const struct launch *launch)
 	gather_records(&mine, records, launch->n);
 	if (launch->rank == 0) {
 		describe_run(launch);
-		run.records = records;
-		valid = check_run(&run);
+		gathered.records = records;
+		valid = check_run(&gathered);
 		observe_state(valid ? WRITING : FOR_OTHERS, 0, now());
 		stop_if_timed_out();
 	}
@@ -172,9 +172,9 @@ bool observe_check(const struct launch *launch)
 
 int observe_explain(void)
 {
-	int status = explain_run(&run);
+	int status = explain_run(&gathered);
 
 	observe_state(FOR_OTHERS, 0, now());
-	free(run.records);
+	free(gathered.records);
 	return status;
 }

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 {
 	int n = 4, size = (argc > 1 ? atoi(argv[1]) : 0) / n * n;
 	double before = peak(), begun, analysed, resident;
-	struct run run = {.start = 1000000, .size = size, .n = n, .allocate = allocate};
+	struct run run = {.start = 1000000, .size = size, .n = n, .new_array = allocate};
 	struct outlier outlier;
 	struct path path;
 

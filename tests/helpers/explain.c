@@ -48,7 +48,7 @@ static void is_placement(const char *nodes, const char *hosts, int n, char rule,
 	int earlier = 0, later;
 	char found = '-';
 
-	placed.allocate = allocate;
+	placed.new_array = allocate;
 	for (int i = 0; i < placed.size; i++) {
 		records[i].node = (uint64_t)nodes[i] << 56;
 		records[i].host[0] = hosts[i];
@@ -80,7 +80,7 @@ static void make_up(void)
 	static struct record records[RANKS];
 	static struct estimate offsets[RANKS];
 
-	run = (struct run){.start = s, .size = RANKS, .n = 2, .allocate = allocate};
+	run = (struct run){.start = s, .size = RANKS, .n = 2, .new_array = allocate};
 	run.records = records;
 	run.offsets = offsets;
 	for (int rank = 0; rank < RANKS; rank++) {
@@ -251,7 +251,7 @@ static struct run *is_worst(int blocks, int launch, const struct estimate *clock
 
 	free(three.offsets);
 	three = (struct run){.start = 3, .size = 2 * blocks, .n = 2, .records = records};
-	three.allocate = allocate;
+	three.new_array = allocate;
 	for (int rank = 0; rank < 2 * blocks; rank++) {
 		records[rank] = (struct record){.on_launch_node = rank / 2 == launch};
 		records[rank].at[REPLY_RECEIVED] = replied[rank];
@@ -273,7 +273,7 @@ static struct run *is_worst(int blocks, int launch, const struct estimate *clock
 static void test_clocks(void)
 {
 	static struct record records[8];
-	struct run eight = {.size = 8, .n = 1, .records = records, .allocate = allocate}, *three;
+	struct run eight = {.size = 8, .n = 1, .records = records, .new_array = allocate}, *three;
 
 	is_worst(1, -1, NULL, 0, 0, OFFSET(0, 0), "a single clock is not off");
 	is_worst(3, -1, CLOCKS({0, 4}, {0, 3}), 0, 2, OFFSET(0, 3),
