@@ -144,7 +144,7 @@ static bool begin_call(void)
 		return false;
 	}
 	hold_stderr();
-	char *arguments[strlen(given) / 2 + 3]; /* GIVEN's words, which it keeps, from index 1 on */
+	char *arguments[strlen(given) / 2 + 3]; /* the words of GIVEN, from index 1 on */
 
 	for (char *word = strtok_r(given, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		arguments[++count] = word;

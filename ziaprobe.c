@@ -81,7 +81,7 @@ void begin(char **argv)
  * status. */
 static int report_misuse(void)
 {
-	observe_state(FOR_OTHERS, 0, now());
+	observe_state(WAITS_FOR_OTHERS, 0, now());
 	if (launch.rank == 0 && wrong)
 		fprintf(stderr, "ziaprobe: error: %s\n%s\n", wrong, usage);
 	else if (launch.rank == 0)
@@ -133,12 +133,12 @@ static void exchange(int64_t since)
 	launch.partner = -1;
 	if (is_originator(rank)) {
 		launch.partner = next;
-		observe_state(FOR_REPLY, next, since);
+		observe_state(WAITS_FOR_REPLY, next, since);
 		ask(next);
 		since = launch.replied;
 	}
 	if (is_originator(previous) && previous != rank) {
-		observe_state(FOR_MESSAGE, previous, since);
+		observe_state(WAITS_FOR_MESSAGE, previous, since);
 		answer(previous);
 	}
 }
@@ -207,7 +207,7 @@ int measure(void)
 	exchange(initialised);
 	/* ---- Off the clock from here on ---- */
 
-	observe_state(FOR_OTHERS, 0, now());
+	observe_state(WAITS_FOR_OTHERS, 0, now());
 	gather();
 	if (!observe_check(&launch))
 		return 1;

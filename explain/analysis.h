@@ -29,21 +29,21 @@ void print_warnings(const struct run *run);
  * of which only the last is not a time, come last. */
 /* clang-format off */
 #define COLUMN_LIST(column) \
-	column(DAEMON,     "daemon",    FOR_BOTH) /* until the parent is created */ \
-	column(SPAWN,      "spawn",     FOR_BOTH) /* until this process is created */ \
-	column(EXEC,       "exec",      FOR_BOTH) /* until main is entered */ \
-	column(SETUP,      "setup",     FOR_BOTH) /* a program's own work before MPI_Init */ \
-	column(INIT,       "init",      FOR_BOTH) /* up to a fence, or the end of MPI_Init */ \
-	column(FENCE,      "fence",     FOR_BOTH) /* until a fence is left */ \
-	column(WAIT,       "wait",      FOR_RANKS) /* for other ranks, between its steps */ \
-	column(EXCHANGE,   "exchange",  FOR_BOTH) /* until the reply is received */ \
-	column(CLOCK,      "clock",     FOR_PATH) /* the slowest rank's clock offset */ \
-	column(WHOLE_INIT, "mpi_init",  FOR_RANKS) /* from main until MPI_Init returns */ \
-	column(COMPLETED,  "completed", FOR_RANKS) /* from the start to the reply */ \
-	column(CPU,        "cpu",       FOR_BOTH) /* on a CPU, in EXEC, SETUP and INIT */ \
-	column(CPU_WAIT,   "cpu_wait",  FOR_BOTH) /* ready to run, but waiting for a CPU */ \
-	column(BLOCKED,    "blocked",   FOR_BOTH) /* neither of the two */ \
-	column(FAULTS,     "faults",    FOR_BOTH) /* pages that had to be read from a file */
+	column(DAEMON,     "daemon",    IN_BOTH) /* until the parent is created */ \
+	column(SPAWN,      "spawn",     IN_BOTH) /* until this process is created */ \
+	column(EXEC,       "exec",      IN_BOTH) /* until main is entered */ \
+	column(SETUP,      "setup",     IN_BOTH) /* a program's own work before MPI_Init */ \
+	column(INIT,       "init",      IN_BOTH) /* up to a fence, or the end of MPI_Init */ \
+	column(FENCE,      "fence",     IN_BOTH) /* until a fence is left */ \
+	column(WAIT,       "wait",      PER_RANK) /* for other ranks, between its steps */ \
+	column(EXCHANGE,   "exchange",  IN_BOTH) /* until the reply is received */ \
+	column(CLOCK,      "clock",     ON_PATH) /* the slowest rank's clock offset */ \
+	column(WHOLE_INIT, "mpi_init",  PER_RANK) /* from main until MPI_Init returns */ \
+	column(COMPLETED,  "completed", PER_RANK) /* from the start to the reply */ \
+	column(CPU,        "cpu",       IN_BOTH) /* on a CPU, in EXEC, SETUP and INIT */ \
+	column(CPU_WAIT,   "cpu_wait",  IN_BOTH) /* ready to run, but waiting for a CPU */ \
+	column(BLOCKED,    "blocked",   IN_BOTH) /* neither of the two */ \
+	column(FAULTS,     "faults",    IN_BOTH) /* pages that had to be read from a file */
 /* clang-format on */
 
 #define CONSTANT(constant, name, where) constant,
@@ -51,7 +51,7 @@ enum column { COLUMN_LIST(CONSTANT) COLUMNS };
 
 extern const struct heading {
 	const char *name;
-	enum where { FOR_RANKS = 1, FOR_PATH = 2, FOR_BOTH = 3 } where; /* a set of bits */
+	enum where { PER_RANK = 1, ON_PATH = 2, IN_BOTH = PER_RANK | ON_PATH } where;
 } headings[COLUMNS];
 
 /* The values of a rank. */
@@ -70,8 +70,8 @@ struct point {
 struct step {
 	enum column column;
 	struct point begin, end; /* BEGIN may be on another rank, which this one waited for */
-	enum mark previous; /* the rank's own last mark before END */
-	int64_t us; /* its length; UNKNOWN if the rank has no such step */
+	int64_t us; /* its length; UNKNOWN if the rank has no such step; 0 if it is a fence in
+		     * which the rank did not wait */
 };
 
 /* A summary of the values of all ranks that have one. */

@@ -69,10 +69,10 @@ void resolve_clocks(struct run *run)
 	}
 	run->offsets = offsets;
 	run->reference = find_median_block(run, offsets, blocks);
-	for (int i = blocks - 1; i >= 0; i--)
+	for (int i = 0; i < blocks && !run->launch_clock_known; i++)
 		if (run->records[i * run->n].on_launch_node) {
 			run->launch_clock_known = true;
-			run->reference = i; /* the lowest such block comes last */
+			run->reference = i;
 		}
 	reference = offsets[run->reference];
 	for (int i = 0; i < blocks; i++) {

@@ -125,7 +125,7 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	fprintf(file, ",%d", run->slowest);
 	write_text(file, run->records[run->slowest].host);
 	for (enum column column = 0; column < COLUMNS; column++)
-		if (headings[column].where & FOR_PATH)
+		if (headings[column].where & ON_PATH)
 			write_text(file, format_value(column, sum_path(run, path, column)));
 	write_outlier(file, run, outlier);
 	write_ms(file, summarise_column(run, WHOLE_INIT).max);
@@ -151,7 +151,7 @@ int write_ranks(const struct run *run)
 		fprintf(file, "%d,%d", rank, rank / run->n + 1);
 		write_text(file, run->records[rank].host);
 		for (enum column column = 0; column < COLUMNS; column++)
-			if (headings[column].where & FOR_RANKS)
+			if (headings[column].where & PER_RANK)
 				write_text(file,
 					   format_value(column, run->values[rank].in[column]));
 		write_ms(file, correction(run, rank));

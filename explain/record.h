@@ -1,5 +1,5 @@
 /*
- * record.h - what explain/ is given: a record of each rank, and the run; and the words for both
+ * record.h - the input of explain/: a record of each rank, and the run; and the words for both
  *
  * The words:
  *
@@ -9,7 +9,7 @@
  *	timeline	the marks of one rank, in order
  *	step		the part of a timeline that ends at a mark, without the wait before it
  *	path		the critical path: the steps, across ranks, that determined the result
- *	block		N consecutive ranks, which should be one node; blocks count from 0
+ *	block		N consecutive ranks, which should be one node; numbered from 0
  *	reference clock	the launch node's clock if a rank runs there, otherwise the median of the
  *			blocks' clocks
  *	jump		a change that somebody made to a node's clock, at once or by slewing
@@ -83,7 +83,7 @@ struct record {
 	int partner; /* the rank that this originator sends its byte to; -1 on a responder */
 	struct work readings[READINGS]; /* from LIBRARIES_LOADED on */
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
-	char parent[16]; /* the name of that process, truncated by the kernel */
+	char parent[16]; /* the name of the parent, truncated by the kernel */
 	bool by_mpirun; /* whether the parent is mpirun or one of its daemons */
 	bool on_launch_node; /* whether ziatest ran on this node */
 	bool one_thread; /* whether MPI_Init was called by the thread that loaded the libraries */
@@ -114,7 +114,7 @@ struct run {
 	/* From draw_timelines() */
 	struct values *values; /* of each rank, in the columns of the reports */
 	int fences; /* the number of fences that count */
-	int latest[MARKS]; /* for each mark that others wait for, the rank that reached it last, or
+	int latest[MARKS]; /* for each mark up to the last fence, the rank that reached it last, or
 			    * -1; for PARENT_CREATED, of the ranks that mpirun started */
 };
 

@@ -82,7 +82,7 @@ static void print_table(const struct run *run)
 		const char *name = headings[column].name;
 		struct summary summary;
 
-		if (!(headings[column].where & FOR_RANKS))
+		if (!(headings[column].where & PER_RANK))
 			continue;
 		summary = summarise_column(run, column);
 		if (summary.count == 0)

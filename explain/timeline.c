@@ -33,22 +33,22 @@ static int count_fences(const struct run *run)
 static void draw_timeline(struct run *run, int rank)
 {
 	struct record *record = run->records + rank;
-	int64_t *mark = record->at;
+	int64_t *at = record->at;
 	int64_t start = run->start + correction(run, rank); /* by this rank's clock */
-	enum mark loaded = mark[LIBRARIES_LOADED] == UNKNOWN ? MAIN_ENTERED : LIBRARIES_LOADED;
+	enum mark loaded = at[LIBRARIES_LOADED] == UNKNOWN ? MAIN_ENTERED : LIBRARIES_LOADED;
 
 	/* UNKNOWN is less than any stamp, so it stays. A parent that is older than the launch was
 	 * not created for it; slurmstepd always was. */
-	if (mark[PARENT_CREATED] < start - 2 * TICK && strcmp(record->parent, "slurmstepd") != 0)
-		mark[PARENT_CREATED] = UNKNOWN;
-	mark[CREATED] = MIN(mark[CREATED], mark[loaded]);
-	mark[PARENT_CREATED] = MIN(mark[PARENT_CREATED], mark[CREATED]);
+	if (at[PARENT_CREATED] < start - 2 * TICK && strcmp(record->parent, "slurmstepd") != 0)
+		at[PARENT_CREATED] = UNKNOWN;
+	at[CREATED] = MIN(at[CREATED], at[loaded]);
+	at[PARENT_CREATED] = MIN(at[PARENT_CREATED], at[CREATED]);
 	for (enum mark m = fence_mark(FENCE_ENTERED, run->fences); m < FENCES_END; m++)
-		mark[m] = UNKNOWN;
-	mark[START] = 0;
+		at[m] = UNKNOWN;
+	at[START] = 0;
 	for (int m = PARENT_CREATED, before = START; m < MARKS; m++)
-		if (mark[m] != UNKNOWN) {
-			mark[m] = MAX(mark[m] - start, mark[before]);
+		if (at[m] != UNKNOWN) {
+			at[m] = MAX(at[m] - start, at[before]);
 			before = m;
 		}
 }
@@ -122,7 +122,7 @@ struct step find_step(const struct run *run, int rank, enum mark mark)
 {
 	struct point own = find_previous(run, rank, mark), end = point_of(run, rank, mark);
 	struct point awaited;
-	struct step step = {step_column(own.mark, mark), own, end, own.mark, UNKNOWN};
+	struct step step = {step_column(own.mark, mark), own, end, UNKNOWN};
 
 	if (end.at == UNKNOWN) {
 		if (step.column == FENCE && run->latest[mark - 1] >= 0)
@@ -156,6 +156,7 @@ int64_t step_value(const struct run *run, const struct step *step, enum column c
 {
 	const struct record *record = run->records + step->end.rank;
 	struct work earlier = {0, 0, 0}, work; /* All readings start from 0. */
+	enum mark mark = step->end.mark, previous;
 	int64_t cpu, cpu_wait;
 
 	if (column == step->column)
@@ -165,9 +166,10 @@ int64_t step_value(const struct run *run, const struct step *step, enum column c
 	if (step->column != EXEC && step->column != SETUP &&
 	    !(step->column == INIT && run->fences > 0))
 		return UNKNOWN;
-	if (step->previous >= LIBRARIES_LOADED)
-		earlier = record->readings[step->previous - LIBRARIES_LOADED];
-	work = work_between(earlier, record->readings[step->end.mark - LIBRARIES_LOADED]);
+	previous = find_previous(run, step->end.rank, mark).mark;
+	if (previous >= LIBRARIES_LOADED)
+		earlier = record->readings[previous - LIBRARIES_LOADED];
+	work = work_between(earlier, record->readings[mark - LIBRARIES_LOADED]);
 	if (column == FAULTS)
 		return work.faults;
 	if (step->column == SETUP && !record->one_thread)
@@ -191,11 +193,11 @@ void add(int64_t *sum, int64_t value)
 /* Fills in the values of RANK, except COMPLETED. Its wait is its timeline minus its steps. */
 static void find_values(struct run *run, int rank)
 {
-	const int64_t *mark = run->records[rank].at;
+	const int64_t *at = run->records[rank].at;
 	int64_t *in = run->values[rank].in;
 
 	in[WAIT] = find_previous(run, rank, MARKS).at;
-	in[WHOLE_INIT] = mark[INIT_RETURNED] - mark[MAIN_ENTERED];
+	in[WHOLE_INIT] = at[INIT_RETURNED] - at[MAIN_ENTERED];
 	for (enum mark end = PARENT_CREATED; end < MARKS; end++) {
 		struct step step = find_step(run, rank, end);
 
@@ -207,7 +209,7 @@ static void find_values(struct run *run, int rank)
 	}
 }
 
-/* Finds, for each mark that others wait for, the rank that reached it last. */
+/* Finds, for each mark up to the last fence, the rank that reached it last. */
 static void find_latest_marks(struct run *run)
 {
 	for (enum mark mark = START; mark < MARKS; mark++)

@@ -1,5 +1,6 @@
 /*
- * calls.c - the functions of observe.h, in the order in which ziaprobe.c calls them
+ * calls.c - the functions of observe.h, in the order in which ziaprobe.c calls them, except two in
+ * timeout.c
  *
  * The other files, in the best order for reading: readings.c, fence.c, process.c, timeout.c and
  * gather.c (notes.h).
@@ -19,9 +20,8 @@ static struct {
 
 struct world world = {-1, -1};
 
-static struct world launched; /* the world that the launcher has started */
 static struct record mine = {.at[LIBRARIES_LOADED] = UNKNOWN}; /* of this rank */
-static struct estimate boot; /* the stamp at which this node booted */
+static int64_t boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
 static struct run gathered; /* on rank 0 */
 
@@ -36,12 +36,12 @@ void observe_loaded(void)
 
 void observe_main(void)
 {
-	boot = read_offset(CLOCK_BOOTTIME);
+	boot = read_offset(CLOCK_BOOTTIME).value;
 	raw = read_offset(CLOCK_MONOTONIC_RAW);
 	mine.one_thread = watch_thread();
 	note_work(MAIN_ENTERED);
 	mine.at[MAIN_ENTERED] = now();
-	world = launched = launched_world();
+	world = launched_world();
 	observe_state(IN_MPI_INIT, 0, mine.at[MAIN_ENTERED]);
 }
 
@@ -90,6 +90,8 @@ int64_t observe_init(void)
 
 bool observe_world(int rank, int size, int *status)
 {
+	struct world launched = world;
+
 	world = (struct world){rank, size};
 	if (size > 1 || launched.size <= 1)
 		return true;
@@ -150,19 +152,18 @@ bool observe_check(const struct launch *launch)
 	sleep_until_released();
 	mine.partner = launch->partner;
 	mine.at[REPLY_RECEIVED] = launch->replied ? launch->replied : UNKNOWN;
-	mine.jump = raw;
 	identify_node(&mine);
-	read_creation(&mine, boot.value);
+	read_creation(&mine, boot);
 	read_fences(&mine);
 	store_readings(&mine);
 	if (launch->rank == 0)
 		records = allocate(launch->size, sizeof *records);
-	gather_records(&mine, records, launch->n);
+	gather_records(&mine, records, launch->n, raw);
 	if (launch->rank == 0) {
 		describe_run(launch);
 		gathered.records = records;
 		valid = check_run(&gathered);
-		observe_state(valid ? WRITING : FOR_OTHERS, 0, now());
+		observe_state(valid ? WRITING : WAITS_FOR_OTHERS, 0, now());
 		stop_if_timed_out();
 	}
 	if (!valid)
@@ -174,7 +175,7 @@ int observe_explain(void)
 {
 	int status = explain_run(&gathered);
 
-	observe_state(FOR_OTHERS, 0, now());
+	observe_state(WAITS_FOR_OTHERS, 0, now());
 	free(gathered.records);
 	return status;
 }

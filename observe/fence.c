@@ -4,7 +4,8 @@
  * Ranks wait for each other in fences of the process manager. When built by make, the executable
  * defines and exports the functions that MPI libraries call to enter a fence. Each function takes a
  * stamp, calls the library's function of the same name, and takes another stamp. Whatever happens
- * here, the library's function receives what the caller passed, and the caller receives its result.
+ * here, the library's function receives what the caller passed, except that a callback is called
+ * from one of ours, and the caller receives its result.
  *
  * Other MPI libraries, such as MPICH, have a PMI client built in. It writes commands to a
  * descriptor, PMI's wire, and reads the answers. So read and write are intercepted, too: a fence
@@ -16,8 +17,8 @@
  * taken to wait as soon as it has entered the fence.
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
- * (readings.c); one look-up per function, which takes 4 to 7 us; one of Open MPI's library, for the
- * first non-blocking fence; and for each usleep in such a fence, a look-up of its caller, until the
+ * (readings.c); one look-up per function, which takes 4 to 7 us; one of Open MPI's library, for
+ * non-blocking fences; and for each usleep in such a fence, a look-up of its caller, until the
  * rank is known to wait. Each read and write of another descriptor costs a comparison.
  *
  * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted.
@@ -139,6 +140,8 @@ static void complete_fence(int status, void *data)
 	fence->done(status, fence->data);
 }
 
+enum { PMIX_RANK_WILDCARD = -2 };
+
 /* Returns whether PROCS, an array of COUNT pmix_proc_t, means all ranks. It does if it is empty or
  * contains only the rank PMIX_RANK_WILDCARD. */
 static bool covers_all_ranks(const void *procs, size_t count)
@@ -148,7 +151,7 @@ static bool covers_all_ranks(const void *procs, size_t count)
 		uint32_t rank;
 	} *proc = procs;
 
-	return !proc || count == 0 || (count == 1 && proc->rank == UINT32_MAX - 1);
+	return !proc || count == 0 || (count == 1 && proc->rank == (uint32_t)PMIX_RANK_WILDCARD);
 }
 
 /* Returns the function NAME from FILE, a loaded library, or from the libraries that it depends on;
@@ -224,7 +227,7 @@ static void *open_mpi(void)
 }
 
 /* The non-blocking fence ends in its callback. If the call does not return PMIX_SUCCESS (0), there
- * will be no callback: either the fence is complete, or it was none. */
+ * will be no callback: either the fence is complete, or the call failed. */
 enum { PMIX_OPERATION_SUCCEEDED = -157 };
 typedef void callback_fn(int status, void *data);
 EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,

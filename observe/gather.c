@@ -35,7 +35,7 @@ void sleep_until_released(void)
 
 enum { ROUND_TRIPS = 10 }; /* per pair of clocks; the shortest is used */
 
-/* Sends this clock to rank CHILD whenever that asks for it. */
+/* Sends this clock to rank CHILD each time it asks. */
 static void answer_child(int child)
 {
 	for (int i = 0; i < ROUND_TRIPS; i++) {
@@ -81,11 +81,11 @@ static struct estimate compare_clocks(int block, int blocks, int n)
 }
 
 /* Compares clocks, which completes MINE, the record of this rank, and brings the records of all
- * ranks to rank 0, into RECORDS. N is the number of processes per node. MINE must hold the jump of
- * the clock as of main: its offset from the raw monotonic clock. */
-void gather_records(struct record *mine, struct record *records, int n)
+ * ranks to rank 0, into RECORDS. N is the number of processes per node, and RAW the offset of the
+ * realtime clock from the raw monotonic clock when main was entered. */
+void gather_records(struct record *mine, struct record *records, int n, struct estimate raw)
 {
-	struct estimate offset;
+	struct estimate later;
 	MPI_Request request;
 
 	if (world.rank % n == 0)
@@ -94,10 +94,9 @@ void gather_records(struct record *mine, struct record *records, int n)
 	 * all ranks first wait for each other in a barrier, in which they sleep. */
 	MPI_Ibarrier(MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);
-	/* All clocks have been compared by now. Nobody can set or slew the raw clock. */
-	offset = read_offset(CLOCK_MONOTONIC_RAW);
-	mine->jump.value = offset.value - mine->jump.value;
-	mine->jump.bound += offset.bound;
+	/* All clocks have been compared by now. Nothing can set or slew the raw clock. */
+	later = read_offset(CLOCK_MONOTONIC_RAW);
+	mine->jump = (struct estimate){later.value - raw.value, later.bound + raw.bound};
 	MPI_Gather(mine, sizeof *mine, MPI_BYTE, records, sizeof *mine, MPI_BYTE, 0,
 		   MPI_COMM_WORLD);
 }

@@ -5,7 +5,7 @@
  * except that calls.c, which calls them all, stands first: its functions are those of observe.h, in
  * the order in which ziaprobe.c calls them.
  *
- * The header of each file lists which of its functions run on the clock.
+ * The header of each file lists what it does on the clock.
  */
 #ifndef NOTES_H
 #define NOTES_H
@@ -66,6 +66,7 @@ const char *mpi_version(void);
 
 /* ---- timeout.c: what a rank does when the timeout expires ---- */
 
+/* and, of observe.h, observe_state() and stop_if_timed_out() */
 void arm_timeout(int64_t start, int seconds);
 void disarm_timeout(void);
 void note_time(int64_t us);
@@ -73,6 +74,6 @@ void note_time(int64_t us);
 /* ---- gather.c: the comparison of clocks, and the second gather ---- */
 
 void sleep_until_released(void);
-void gather_records(struct record *mine, struct record *records, int n);
+void gather_records(struct record *mine, struct record *records, int n, struct estimate raw);
 
 #endif

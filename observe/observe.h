@@ -33,9 +33,17 @@ struct launch {
 	int slowest; /* on rank 0: the rank that received the latest reply */
 };
 
-/* What a rank is doing, for the message of the timeout. ziaprobe.c notes that it waits FOR_REPLY,
- * FOR_MESSAGE or, after its exchange, FOR_OTHERS; observe/ notes the other states. */
-enum state { IN_MPI_INIT, IN_FENCE, FOR_REPLY, FOR_MESSAGE, FOR_OTHERS, UNCHECKED, WRITING };
+/* What a rank is doing, for the message of the timeout. ziaprobe.c notes that it waits WAITS_FOR_REPLY,
+ * WAITS_FOR_MESSAGE or, after its exchange, WAITS_FOR_OTHERS; observe/ notes the other states. */
+enum state {
+	IN_MPI_INIT,
+	IN_FENCE,
+	WAITS_FOR_REPLY,
+	WAITS_FOR_MESSAGE,
+	WAITS_FOR_OTHERS,
+	UNCHECKED,
+	WRITING
+};
 
 static inline int64_t read_clock(clockid_t clock)
 {

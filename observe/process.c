@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /* Returns this process's rank and the number of processes, as its launcher gives them in
- * environment variables; both are -1 if it gives no number. The first launcher in this list whose
- * variable is set wins, because it may have been called from a shell that was started by a launcher
+ * environment variables; both are -1 if it gives no number. The first launcher in this list that gives
+ * a number wins, because it may have been called from a shell that was started by a launcher
  * further down the list. Must be called before MPI_Init, which may set some of these variables
  * itself. */
 struct world launched_world(void)
@@ -67,7 +67,7 @@ void identify_node(struct record *record)
 }
 
 struct process {
-	int64_t created; /* a stamp, in ticks; UNKNOWN if /proc does not show this process */
+	int64_t born; /* a stamp, in ticks; UNKNOWN if /proc does not show this process */
 	int parent; /* its process id; 0 if it is not known */
 	char name[16]; /* truncated by the kernel */
 };
@@ -76,7 +76,7 @@ struct process {
  * booted. */
 static struct process read_process(const char *path, int64_t boot)
 {
-	struct process process = {.created = UNKNOWN};
+	struct process process = {.born = UNKNOWN};
 	char text[1024], *begin, *field;
 	FILE *file = fopen(path, "r");
 
@@ -97,7 +97,7 @@ static struct process read_process(const char *path, int64_t boot)
 		if (i == 4)
 			process.parent = (int)strtol(field, NULL, 10);
 		if (i == 22)
-			process.created = boot + strtoll(field, NULL, 10) * TICK;
+			process.born = boot + strtoll(field, NULL, 10) * TICK;
 	}
 	return process;
 }
@@ -134,53 +134,54 @@ bool is_started_by_launcher(void)
 	       is_one_of(DAEMONS, &parent);
 }
 
-/* Returns a stamp at which SELF, this process, certainly existed. Main is always entered after the
- * start. If ziatest's launcher created SELF, so were SELF, and the slurmstepd that may be its
- * PARENT. */
-static int64_t certain_existence(const struct record *record, const struct process *self,
-				 const struct process *parent, bool is_launched)
-{
-	const struct process *oldest = strcmp(parent->name, "slurmstepd") == 0 ? parent : self;
-	int64_t entered = record->at[MAIN_ENTERED];
+/* A process and its parent. */
+struct pair {
+	struct process child, parent;
+};
 
-	if (!is_launched || oldest->created == UNKNOWN)
-		return entered;
-	return MIN(entered, oldest->created + 2 * TICK);
+/* Returns the process that a daemon of the launcher created, and that daemon. The process is that of
+ * OWN or, if a wrapper, such as a script, started that, the wrapper. Looks for the daemon among the
+ * parent and the next eight ancestors; processes that are older than SINCE, such as a batch script,
+ * were not created for the launch. Returns OWN if there is no daemon. LAUNCHER is the launcher's
+ * process id on this node, or -1; BOOT is the stamp at which this node booted. */
+static struct pair find_created(struct pair own, int64_t since, int launcher, int64_t boot)
+{
+	struct pair pair = own;
+
+	for (int i = 0; i <= 8 && pair.child.born >= since; i++) {
+		if (pair.child.parent == launcher || is_one_of(DAEMONS, &pair.parent))
+			return pair;
+		pair = (struct pair){pair.parent, read_parent(pair.parent, boot)};
+	}
+	return own;
 }
 
-/* Fills in when this process and its parent were created, the name of the parent, and a stamp at
- * which this process certainly existed. If a daemon started a wrapper, such as a script, and that
- * started this process, the wrapper takes the place of this process, and the daemon that of the
- * parent. BOOT is the stamp at which this node booted, according to its own clock when main was
- * entered. RECORD must already show whether ziatest ran on this node, START and MAIN_ENTERED. */
+/* Fills in when this process, or the wrapper around it, and its parent were created, the name of the
+ * parent, and a stamp at which this process certainly existed. BOOT is the stamp at which this node
+ * booted, according to its own clock when main was entered. RECORD must already show whether ziatest
+ * ran on this node, START and MAIN_ENTERED. */
 void read_creation(struct record *record, int64_t boot)
 {
 	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
-	int launcher = record->on_launch_node ? ziatest : -1; /* its process id on this node */
+	int launcher = record->on_launch_node ? ziatest : -1;
 	struct process self = read_process("/proc/self/stat", boot);
-	struct process parent = read_parent(self, boot);
-	struct process created = self, creator = parent;
-	struct process child = self, ancestor = parent;
+	struct pair own = {self, read_parent(self, boot)};
+	struct pair created = find_created(own, record->at[START] - 2 * TICK, launcher, boot);
+	int64_t oldest = own.child.born;
 
-	record->existed =
-		certain_existence(record, &self, &parent, ziatest >= 0 && getpid() != launcher);
-	/* Look for a daemon among the parent and the next eight ancestors. What is older than the
-	 * launch, such as a batch script, was not created for it. */
-	for (int i = 0; i <= 8 && child.created >= record->at[START] - 2 * TICK; i++) {
-		if (child.parent == launcher || is_one_of(DAEMONS, &ancestor)) {
-			created = child;
-			creator = ancestor;
-			break;
-		}
-		child = ancestor;
-		ancestor = read_parent(child, boot);
-	}
-	record->at[CREATED] = created.created;
-	record->at[PARENT_CREATED] = creator.created;
-	strcpy(record->parent, creator.name);
-	record->by_mpirun = is_one_of(MPIRUN, &creator);
+	/* Main is always entered after the start. What ziatest's launcher created was also created
+	 * after it: this process, and its slurmstepd. */
+	record->existed = record->at[MAIN_ENTERED];
+	if (strcmp(own.parent.name, "slurmstepd") == 0)
+		oldest = own.parent.born;
+	if (ziatest >= 0 && getpid() != launcher && oldest != UNKNOWN)
+		record->existed = MIN(record->existed, oldest + 2 * TICK);
+	record->at[CREATED] = created.child.born;
+	record->at[PARENT_CREATED] = created.parent.born;
+	strcpy(record->parent, created.parent.name);
+	record->by_mpirun = is_one_of(MPIRUN, &created.parent);
 	/* ziatest becomes the launcher, which may be the parent. It existed before the start. */
-	if (created.parent == launcher)
+	if (created.child.parent == launcher)
 		record->at[PARENT_CREATED] = UNKNOWN;
 }
 

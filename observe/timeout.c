@@ -92,9 +92,9 @@ static void time_out(int number)
 	static const char *const texts[] = {
 		[IN_MPI_INIT] = "spent %lld ms in MPI_Init",
 		[IN_FENCE] = "waited %lld ms in a fence of MPI_Init",
-		[FOR_REPLY] = "waited %lld ms for the reply from rank %d",
-		[FOR_MESSAGE] = "waited %lld ms for the message from rank %d",
-		[FOR_OTHERS] = "waited %lld ms for other ranks, after its exchange",
+		[WAITS_FOR_REPLY] = "waited %lld ms for the reply from rank %d",
+		[WAITS_FOR_MESSAGE] = "waited %lld ms for the message from rank %d",
+		[WAITS_FOR_OTHERS] = "waited %lld ms for other ranks, after its exchange",
 		[UNCHECKED] = "waited %lld ms for other ranks, after its exchange",
 		[WRITING] = "spent %lld ms writing the result",
 	};

@@ -180,7 +180,7 @@ static void test_launchers(void)
  * after it was created. ziatest has process id PID, and runs on this node if LOCAL is set. */
 static int64_t existence(int pid, bool local)
 {
-	int64_t main_entered = read_process("/proc/self/stat", s).created + 50 * TICK;
+	int64_t main_entered = read_process("/proc/self/stat", s).born + 50 * TICK;
 	struct record record = {.on_launch_node = local, .at[MAIN_ENTERED] = main_entered};
 	char text[16];
 
@@ -196,7 +196,7 @@ static void test_creation(void)
 	ok(existence(getpid(), true) == 0, "ziatest's own process: since main");
 	ok(existence(getpid(), false) == -48 * TICK, "the same id on another node");
 	ok(existence(getppid(), true) == -48 * TICK, "launched by ziatest: since its creation");
-	ok(read_process("/proc/none", s).created == UNKNOWN, "a process that does not exist");
+	ok(read_process("/proc/none", s).born == UNKNOWN, "a process that does not exist");
 }
 
 /* How often the simulated clock has been read, and at which of these readings it is interrupted for
