@@ -114,21 +114,7 @@ static void clean_environment(void)
 		unsetenv("LD_PRELOAD");
 }
 
-static bool stderr_is_held;
-
-/* If the program has closed stderr, /dev/null takes its place, so that no descriptor of the MPI
- * library does. */
-static void hold_stderr(void)
-{
-	int file;
-
-	if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
-		return;
-	file = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	stderr_is_held = dup2(file, STDERR_FILENO) >= 0;
-	if (file != STDERR_FILENO)
-		close(file);
-}
+static int placeholder = -1; /* for stderr, if the program has closed it */
 
 /* Called first by each function that starts MPI. Returns whether this call is measured: only the
  * first one is, and only if ziatest launched this process. */
@@ -143,7 +129,8 @@ static bool begin_call(void)
 		clean_environment();
 		return false;
 	}
-	hold_stderr();
+	if (fcntl(STDERR_FILENO, F_GETFD) < 0) /* No descriptor of MPI may take its place. */
+		placeholder = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	char *arguments[strlen(given) / 2 + 3]; /* the words of GIVEN, from index 1 on */
 
 	for (char *word = strtok_r(given, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
@@ -166,8 +153,8 @@ static void end_call(int result)
 	unwatch_thread();
 	disarm_timeout();
 	clean_environment();
-	if (stderr_is_held)
-		close(STDERR_FILENO);
+	if (placeholder >= 0)
+		close(placeholder);
 }
 
 #define INIT(name, parameters, passed_on)                                                          \

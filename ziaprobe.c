@@ -7,7 +7,7 @@
  *
  *	1. ziatest stamps the start, which all processes receive in their arguments: SEC and USEC,
  *	   as printed by date +"%s %6N".
- *	2. A launcher starts this program, which is 100 MB large, N times on each node.
+ *	2. A launcher starts this program, a 100 MB executable, N times on each node.
  *	3. Each process calls MPI_Init.
  *	4. Each process of an odd-numbered node, an originator, sends one byte to the process with
  *	   the same local rank on the next node. The last of an odd number of nodes sends to the
@@ -21,13 +21,16 @@
  * exchanges the byte with itself.
  *
  * On the clock are the launch, begin(), MPI_Init, and measure() down to the comment "Off the clock
- * from here on". Nothing else runs there, except that the calls of observe.h read clocks.
+ * from here on". The calls of observe.h run there, too: they read clocks, what this process has done
+ * so far, and the launcher's variables, and set the timeout. In MPI_Init, observe/fence.c stamps
+ * when this rank waits for others. tests/order.t lists all of it in order.
  *
- * Those calls lead to the layers that check and explain the result, which can be read one by one, or
- * left out: 'mpicc -DPLAIN ziaprobe.c -o plain/ziaprobe' builds this file alone. observe/ is what
- * each rank notes of itself: begin with observe/calls.c. explain/ is what rank 0 makes of these
- * notes: begin with explain/explain.c. The check is as good as the notes: for example, a clock that
- * is set before main is not noticed. libziaprobe.c measures other programs by begin() and measure().
+ * 'mkdir plain; mpicc -DPLAIN ziaprobe.c -o plain/ziaprobe' builds this file without those calls:
+ * the benchmark alone, which neither checks nor explains its result. The layers that do can be read
+ * one by one. observe/ is what each rank records about itself: begin with observe/calls.c. explain/
+ * is how rank 0 checks and explains these records: begin with explain/explain.c. libziaprobe.c
+ * measures other programs with begin() and measure(). The check finds only what was recorded: for
+ * example, not that a clock was set before main.
  *
  * Exit status: 0 on success; 1 on rank 0 if the measurement is invalid, if output cannot be
  * written, or if MPI and the launcher do not match; 2 on every rank if the arguments or the number
@@ -48,14 +51,15 @@ static const char *parse(char **argv)
 {
 	int64_t sec, usec, n;
 	int count = 0; /* of the arguments before the options */
+	const char *error;
 
 	while (argv[1 + count] && *argv[1 + count] != '-')
 		count++;
 	if (count != 3)
 		return "expected exactly three arguments before the options: SEC, USEC and N; "
 		       "ziatest appends ziaprobe itself, so do not name it in the launcher";
-	if ((wrong = observe_options(argv + 4)))
-		return wrong;
+	if ((error = observe_options(argv + 4)))
+		return error;
 	/* Only half the range is allowed, so that differences do not overflow. */
 	if ((sec = to_number(argv[1], INT64_MAX / 1000000 / 2)) < 0)
 		return "SEC, the start in seconds since 1970, must be a whole number";
@@ -68,7 +72,7 @@ static const char *parse(char **argv)
 	return NULL;
 }
 
-/* What comes before MPI_Init, on the clock. */
+/* Runs before MPI_Init, on the clock. */
 void begin(char **argv)
 {
 	observe_main();
@@ -81,7 +85,7 @@ void begin(char **argv)
  * status. */
 static int report_misuse(void)
 {
-	observe_state(WAITS_FOR_OTHERS, 0, now());
+	observe_state(WAITS_FOR_OTHERS, -1, now());
 	if (launch.rank == 0 && wrong)
 		fprintf(stderr, "ziaprobe: error: %s\n%s\n", wrong, usage);
 	else if (launch.rank == 0)
@@ -130,20 +134,19 @@ static void exchange(int64_t since)
 	int next = (int)(((int64_t)rank + launch.n) % size);
 	int previous = (int)(((int64_t)rank + size - launch.n) % size);
 
-	launch.partner = -1;
-	if (is_originator(rank)) {
-		launch.partner = next;
+	launch.partner = is_originator(rank) ? next : -1;
+	if (launch.partner >= 0) {
 		observe_state(WAITS_FOR_REPLY, next, since);
 		ask(next);
 		since = launch.replied;
 	}
-	if (is_originator(previous) && previous != rank) {
+	if (is_originator(previous) && size > launch.n) {
 		observe_state(WAITS_FOR_MESSAGE, previous, since);
 		answer(previous);
 	}
 }
 
-/* Returns the rank with the latest of STAMPS, which are 0 on responders; of equals, the lowest. */
+/* Returns the rank with the latest of STAMPS, which are 0 for responders; the lowest such rank. */
 static int find_latest(const int64_t *stamps, int size)
 {
 	int latest = 0;
@@ -169,29 +172,21 @@ static void gather(void)
 	free(stamps);
 }
 
-/* Writes the first line of the result into LINE. US is the time. */
-static void format_time(char *line, size_t size, int64_t us)
-{
-	long long s = us / 1000000;
-
-	if (s < 1)
-		snprintf(line, size, "Time test was completed in %8.2f millisecs",
-			 (double)us / 1000);
-	else
-		snprintf(line, size, "Time test was completed in %3lld:%02lld min:sec", s / 60,
-			 s % 60);
-}
-
 /* Prints the result. Returns the exit status. */
 static int print_result(void)
 {
-	char line[80];
+	long long s = launch.time / 1000000;
+	char time[40];
 
-	format_time(line, sizeof line, launch.time);
-	return fprintf(stderr, "%s\nSlowest rank: %d\n", line, launch.slowest) < 0;
+	if (s < 1)
+		snprintf(time, sizeof time, "%8.2f millisecs", (double)launch.time / 1000);
+	else
+		snprintf(time, sizeof time, "%3lld:%02lld min:sec", s / 60, s % 60);
+	return fprintf(stderr, "Time test was completed in %s\nSlowest rank: %d\n", time,
+		       launch.slowest) < 0;
 }
 
-/* What comes after MPI_Init. Returns the exit status. */
+/* Runs after MPI_Init. Returns the exit status. */
 int measure(void)
 {
 	/* On the clock. */
@@ -201,20 +196,21 @@ int measure(void)
 	MPI_Comm_rank(MPI_COMM_WORLD, &launch.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &launch.size);
 	if (!observe_world(launch.rank, launch.size, &status))
-		return status;
+		return status; /* MPI and the launcher do not match */
 	if (wrong || launch.size % launch.n != 0)
 		return report_misuse();
 	exchange(initialised);
 	/* ---- Off the clock from here on ---- */
 
-	observe_state(WAITS_FOR_OTHERS, 0, now());
+	observe_state(WAITS_FOR_OTHERS, -1, now());
 	gather();
-	if (!observe_check(&launch))
+	if (!observe_check(&launch)) /* on rank 0 */
 		return 1;
-	if (launch.rank != 0)
-		return 0;
-	status = print_result();
-	return observe_explain() || status;
+	if (launch.rank == 0) {
+		status = print_result();
+		status |= observe_explain();
+	}
+	return status;
 }
 
 #ifndef PRELOAD /* libziaprobe.c has the library's entry points instead */

@@ -18,7 +18,6 @@ int compare_times(const void *a, const void *b);
 
 /* ---- judge.c: whether the measurement is valid, and which warnings the result needs ---- */
 
-bool check_measurement(const struct run *run);
 void print_warnings(const struct run *run);
 
 /* ---- timeline.c: the marks of every rank, and the steps between them ---- */
@@ -76,8 +75,7 @@ struct step {
 
 /* A summary of the values of all ranks that have one. */
 struct summary {
-	int count;
-	int64_t min, median, max; /* UNKNOWN if the count is 0 */
+	int64_t min, median, max; /* UNKNOWN if no rank has one */
 	int slowest; /* the first rank that has max */
 };
 
@@ -86,8 +84,7 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark);
 struct step find_step(const struct run *run, int rank, enum mark mark);
 int64_t step_value(const struct run *run, const struct step *step, enum column column);
 void add(int64_t *sum, int64_t value);
-struct summary summarise_column(const struct run *run, enum column column);
-struct summary summarise_step(const struct run *run, enum mark mark, enum column column);
+struct summary summarise(const struct run *run, const struct step *like, enum column column);
 const char *format_value(enum column column, int64_t value);
 
 /* ---- path.c: the critical path, and the step that stands out on it ---- */

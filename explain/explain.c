@@ -1,24 +1,12 @@
 /*
- * explain.c - what rank 0 makes of the records: an error, or warnings and reports
+ * explain.c - what rank 0 prints and writes about a valid run, after the result
  *
- * The files, in the best order for reading: clocks.c, judge.c, timeline.c, path.c, report.c and
- * files.c (analysis.h). Off the clock, on rank 0, and without MPI.
+ * Before, judge.c has checked it. analysis.h lists the files of explain/, which know no MPI and run
+ * off the clock, on rank 0.
  */
 #include "analysis.h"
 
-/* Finds the reference clock, and checks whether RUN is valid. If it is not, prints an error and
- * returns false. */
-bool check_run(struct run *run)
-{
-	resolve_clocks(run);
-	if (check_measurement(run))
-		return true;
-	free(run->offsets);
-	return false;
-}
-
-/* Explains RUN, which must be valid: prints the warnings, and writes the reports that are asked for.
- * Returns the exit status. */
+/* Prints the warnings, and writes the reports that are asked for. Returns the exit status. */
 int explain_run(struct run *run)
 {
 	struct outlier outlier;

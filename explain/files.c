@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 static const char csv_header[] =
 	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
@@ -34,35 +33,28 @@ static FILE *open_file(const char *option, const char *name, const char *header,
 {
 	char line[sizeof csv_header + 1]; /* room for either header and one character more */
 	struct stat before;
-	bool is_regular = stat(name, &before) != 0 || S_ISREG(before.st_mode), is_cut;
+	bool is_regular = stat(name, &before) != 0 || S_ISREG(before.st_mode);
 	FILE *file = fopen(name, is_regular ? "a+" : "w");
+	bool has_header = file && is_regular && fgets(line, sizeof line, file);
 
-	if (!file) {
-		print_failure("open", name);
-		return NULL;
-	}
-	if (!is_regular || !fgets(line, sizeof line, file)) {
-		fseek(file, 0, SEEK_END); /* required between reading and writing */
-		fputs(header, file);
-		return file;
-	}
-	if (strcmp(line, header) != 0) {
+	if (has_header && strcmp(line, header) != 0) {
 		print_error("'%.500s' begins with another header: it was written by another "
 			    "version, or not by %s; choose a new file\n",
 			    name, option);
 		fclose(file);
 		return NULL;
 	}
-	if (!keep && ftruncate(fileno(file), (off_t)strlen(header)) != 0) {
-		print_failure("write", name);
-		fclose(file);
+	if (has_header && !keep) {
+		file = freopen(name, "w", file);
+		has_header = false;
+	}
+	if (!file) {
+		print_failure("open", name);
 		return NULL;
 	}
-	/* A full disk may have cut the last row. */
-	is_cut = fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
-	fseek(file, 0, SEEK_END);
-	if (is_cut)
-		fputc('\n', file);
+	fseek(file, 0, SEEK_END); /* required between reading and writing */
+	if (!has_header)
+		fputs(header, file);
 	return file;
 }
 
@@ -128,7 +120,7 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 		if (headings[column].where & ON_PATH)
 			write_text(file, format_value(column, sum_path(run, path, column)));
 	write_outlier(file, run, outlier);
-	write_ms(file, summarise_column(run, WHOLE_INIT).max);
+	write_ms(file, summarise(run, NULL, WHOLE_INIT).max);
 	write_ms(file, run->offsets[run->worst].value);
 	write_text(file, run->records[run->worst * run->n].host);
 	write_text(file, run->records[run->reference * run->n].host);

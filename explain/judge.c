@@ -162,39 +162,40 @@ static bool check_time(const struct run *run)
 	return false;
 }
 
-/* Returns whether the measurement is valid; if it is not, prints the first error that applies. */
-bool check_measurement(const struct run *run)
+/* Finds the reference clock, and returns whether RUN is valid. If it is not, prints the first error
+ * that applies. */
+bool check_run(struct run *run)
 {
-	return check_placement(run) && check_jumps(run) && check_starts(run) &&
-	       check_existence(run) && check_time(run);
+	resolve_clocks(run);
+	if (check_placement(run) && check_jumps(run) && check_starts(run) && check_existence(run) &&
+	    check_time(run))
+		return true;
+	free(run->offsets);
+	return false;
 }
 
-/* Warns of the worst clock. If most of the others are off as well, the reference is more likely to
- * be wrong. */
+/* Warns of the worst clock. */
 static void warn_about_clocks(const struct run *run)
 {
 	struct estimate worst = run->offsets[run->worst];
 	const char *reference = host_of(run, run->reference * run->n);
 	char corrected[80] =
 		"there is no corrected time because the launch node's clock is unknown";
-	char blame[100] = "";
 	int blocks = run->size / run->n, off = 0;
 
 	if (!is_large(run, worst))
 		return;
 	for (int i = 0; i < blocks; i++)
 		off += is_large(run, run->offsets[i]);
-	if (off > 1 && 2 * off > blocks - 1)
-		snprintf(blame, sizeof blame, ", so it is probably %s's", reference);
 	if (run->launch_clock_known)
 		snprintf(corrected, sizeof corrected, "the corrected time is %.2f ms",
 			 (double)run->corrected / 1000);
 	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the %s; %d of the "
-		      "other %d clocks %s off%s; %s; synchronise the clocks and run again\n",
+		      "other %d clocks %s off; %s; synchronise the clocks and run again\n",
 		      host_of(run, run->worst * run->n), (double)llabs(worst.value) / 1000,
 		      (double)worst.bound / 1000, worst.value > 0 ? "ahead of" : "behind",
 		      reference, run->launch_clock_known ? "launch node" : "median", off,
-		      blocks - 1, off == 1 ? "is" : "are", blame, corrected);
+		      blocks - 1, off == 1 ? "is" : "are", corrected);
 }
 
 /* Warns if the start stamp came from a clock that was not compared with the others, unless its

@@ -39,7 +39,7 @@ static enum column find_kind(const struct run *run, const struct step *step)
 
 		if (value == UNKNOWN)
 			return COLUMNS;
-		value -= summarise_step(run, step->end.mark, column).median;
+		value -= summarise(run, step, column).median;
 		if (value > most) {
 			most = value;
 			kind = column;
@@ -74,7 +74,7 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 			least = MAX(least, OUTLIER_TICKS);
 		if (step->column == CLOCK || step->us < least)
 			continue;
-		excess = step->us - summarise_step(run, step->end.mark, step->column).median;
+		excess = step->us - summarise(run, step, step->column).median;
 		if (excess >= least && excess > outlier.excess) {
 			outlier.step = step;
 			outlier.excess = excess;

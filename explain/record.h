@@ -8,15 +8,12 @@
  *			clock
  *	timeline	the marks of one rank, in order
  *	step		the part of a timeline that ends at a mark, without the wait before it
- *	path		the critical path: the steps, across ranks, that determined the result
  *	block		N consecutive ranks, which should be one node; numbered from 0
  *	reference clock	the launch node's clock if a rank runs there, otherwise the median of the
  *			blocks' clocks
  *	jump		a change that somebody made to a node's clock, at once or by slewing
- *	estimate	a value with a bound: the true value is at most BOUND away from it
  *
- * All times are whole microseconds. Nothing here runs on the clock, except work_between(), which
- * the timeout's handler may call at any time.
+ * All times are whole microseconds.
  */
 #ifndef RECORD_H
 #define RECORD_H
@@ -58,7 +55,7 @@ static inline enum mark fence_mark(enum mark side, int k)
 }
 
 struct estimate {
-	int64_t value, bound;
+	int64_t value, bound; /* the true value is at most BOUND away */
 };
 
 /* What a process has done so far: how long the thread that calls MPI_Init was on a CPU and how long
@@ -121,8 +118,8 @@ struct run {
 #define print_error(...) fprintf(stderr, "ziaprobe: error: " __VA_ARGS__)
 #define print_warning(...) fprintf(stderr, "ziaprobe: warning: " __VA_ARGS__)
 
-bool check_run(struct run *run);
-int explain_run(struct run *run);
+bool check_run(struct run *run); /* judge.c */
+int explain_run(struct run *run); /* explain.c */
 
 uint64_t hash(uint64_t before, const char *text);
 struct work work_between(struct work earlier, struct work later);

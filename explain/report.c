@@ -79,19 +79,16 @@ static void print_table(const struct run *run)
 {
 	fprintf(stderr, "\n%-12s%11s %11s %11s  slowest rank\n", "ms", "min", "median", "max");
 	for (enum column column = 0; column < COLUMNS; column++) {
-		const char *name = headings[column].name;
 		struct summary summary;
 
 		if (!(headings[column].where & PER_RANK))
 			continue;
-		summary = summarise_column(run, column);
-		if (summary.count == 0)
+		summary = summarise(run, NULL, column);
+		if (summary.max == UNKNOWN)
 			continue;
-		fprintf(stderr, "%s%*s", name, 23 - (int)strlen(name),
-			format_value(column, summary.min));
-		fprintf(stderr, " %11s", format_value(column, summary.median));
-		fprintf(stderr, " %11s  %s", format_value(column, summary.max),
-			place_of(run, summary.slowest));
+		fprintf(stderr, "%-12s%11s %11s %11s  %s", headings[column].name,
+			format_value(column, summary.min), format_value(column, summary.median),
+			format_value(column, summary.max), place_of(run, summary.slowest));
 		print_partner(run, column, summary.slowest, ", with ");
 		fputc('\n', stderr);
 	}

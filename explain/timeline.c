@@ -246,67 +246,51 @@ void draw_timelines(struct run *run)
 		find_values(run, rank);
 }
 
-/* Returns the summary of VALUES, one for each of SIZE ranks, which it sorts. */
-static struct summary summarise(int64_t *values, int size)
+/* Summarises COLUMN over all ranks that have a value in it: for the step that ends at the same mark as
+ * LIKE or, if LIKE is NULL, for each rank as a whole. */
+struct summary summarise(const struct run *run, const struct step *like, enum column column)
 {
-	struct summary summary = {0, UNKNOWN, UNKNOWN, UNKNOWN, 0};
-
-	for (int rank = 0; rank < size; rank++) {
-		if (values[rank] == UNKNOWN)
-			continue;
-		if (values[rank] > summary.max) {
-			summary.max = values[rank];
-			summary.slowest = rank;
-		}
-		values[summary.count++] = values[rank];
-	}
-	if (summary.count > 0) {
-		qsort(values, (size_t)summary.count, sizeof *values, compare_times);
-		summary.min = values[0];
-		summary.median = values[(summary.count - 1) / 2];
-	}
-	return summary;
-}
-
-/* Summarises COLUMN over all ranks. */
-struct summary summarise_column(const struct run *run, enum column column)
-{
+	struct summary summary = {UNKNOWN, UNKNOWN, UNKNOWN, 0};
 	int64_t *values = run->new_array(run->size, sizeof *values);
-	struct summary summary;
-
-	for (int rank = 0; rank < run->size; rank++)
-		values[rank] = run->values[rank].in[column];
-	summary = summarise(values, run->size);
-	free(values);
-	return summary;
-}
-
-/* Summarises COLUMN of the single step that ends at MARK over all ranks. */
-struct summary summarise_step(const struct run *run, enum mark mark, enum column column)
-{
-	int64_t *values = run->new_array(run->size, sizeof *values);
-	struct summary summary;
+	int count = 0;
 
 	for (int rank = 0; rank < run->size; rank++) {
-		struct step step = find_step(run, rank, mark);
+		int64_t value = run->values[rank].in[column];
 
-		values[rank] = step_value(run, &step, column);
+		if (like) {
+			struct step step = find_step(run, rank, like->end.mark);
+
+			value = step_value(run, &step, column);
+		}
+		if (value == UNKNOWN)
+			continue;
+		values[count++] = value;
+		if (value > summary.max) {
+			summary.max = value;
+			summary.slowest = rank;
+		}
 	}
-	summary = summarise(values, run->size);
+	if (count > 0) {
+		qsort(values, (size_t)count, sizeof *values, compare_times);
+		summary.min = values[0];
+		summary.median = values[(count - 1) / 2];
+	}
 	free(values);
 	return summary;
 }
 
-/* Returns VALUE as the reports print it, in a static buffer: FAULTS as a whole number, and times in
- * ms. Returns an empty string if VALUE is UNKNOWN. */
+/* Returns VALUE as the reports print it, in one of three static buffers: FAULTS as a whole number, and
+ * times in ms. Returns an empty string if VALUE is UNKNOWN. */
 const char *format_value(enum column column, int64_t value)
 {
-	static char text[32];
+	static char texts[3][32];
+	static int next;
+	char *text = texts[next++ % 3];
 
 	*text = '\0';
 	if (value != UNKNOWN && column == FAULTS)
-		snprintf(text, sizeof text, "%lld", (long long)value);
+		snprintf(text, sizeof *texts, "%lld", (long long)value);
 	else if (value != UNKNOWN)
-		snprintf(text, sizeof text, "%.3f", (double)value / 1000);
+		snprintf(text, sizeof *texts, "%.3f", (double)value / 1000);
 	return text;
 }

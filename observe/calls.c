@@ -1,11 +1,8 @@
 /*
  * calls.c - the functions of observe.h, in the order in which ziaprobe.c calls them, except two in
- * timeout.c
+ * timeout.c; notes.h lists the other files
  *
- * The other files, in the best order for reading: readings.c, fence.c, process.c, timeout.c and
- * gather.c (notes.h).
- *
- * On the clock: observe_main() to observe_world().
+ * On the clock: observe_loaded() to observe_world().
  */
 #include "notes.h"
 
@@ -20,7 +17,6 @@ static struct {
 
 struct world world = {-1, -1};
 
-static struct record mine = {.at[LIBRARIES_LOADED] = UNKNOWN}; /* of this rank */
 static int64_t boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
 static struct run gathered; /* on rank 0 */
@@ -42,7 +38,7 @@ void observe_main(void)
 	note_work(MAIN_ENTERED);
 	mine.at[MAIN_ENTERED] = now();
 	world = launched_world();
-	observe_state(IN_MPI_INIT, 0, mine.at[MAIN_ENTERED]);
+	observe_state(IN_MPI_INIT, -1, mine.at[MAIN_ENTERED]);
 }
 
 /* Does not use getopt, whose state belongs to the program if this is libziaprobe.so. */
@@ -120,15 +116,18 @@ void *allocate(int count, size_t size)
 	return block;
 }
 
-/* On rank 0: puts together what explain/ is given, except the records. */
-static void describe_run(const struct launch *launch)
+/* On rank 0: checks the run, whose RECORDS are freed if it is not valid. */
+static bool check(const struct launch *launch, struct record *records)
 {
+	bool valid;
+
 	gathered = (struct run){
 		.start = launch->start,
 		.size = launch->size,
 		.n = launch->n,
 		.time = launch->time,
 		.slowest = launch->slowest,
+		.records = records,
 		.launch_node_named = getenv("OMPI_ZIATEST_NODE") != NULL,
 		.launch_clock_error = to_number(getenv("OMPI_ZIATEST_SYNC"), INT64_MAX),
 		.program = program_name(),
@@ -140,12 +139,17 @@ static void describe_run(const struct launch *launch)
 		.ranks = options.ranks,
 		.new_array = allocate,
 	};
+	valid = check_run(&gathered);
+	observe_state(valid ? WRITING : WAITS_FOR_OTHERS, -1, now());
+	stop_if_timed_out();
+	if (!valid)
+		free(records);
+	return valid;
 }
 
 bool observe_check(const struct launch *launch)
 {
 	struct record *records = NULL;
-	bool valid = true;
 
 	if (launch->rank == 0)
 		note_time(launch->time);
@@ -155,27 +159,17 @@ bool observe_check(const struct launch *launch)
 	identify_node(&mine);
 	read_creation(&mine, boot);
 	read_fences(&mine);
-	store_readings(&mine);
 	if (launch->rank == 0)
 		records = allocate(launch->size, sizeof *records);
 	gather_records(&mine, records, launch->n, raw);
-	if (launch->rank == 0) {
-		describe_run(launch);
-		gathered.records = records;
-		valid = check_run(&gathered);
-		observe_state(valid ? WRITING : WAITS_FOR_OTHERS, 0, now());
-		stop_if_timed_out();
-	}
-	if (!valid)
-		free(records);
-	return valid;
+	return launch->rank != 0 || check(launch, records);
 }
 
 int observe_explain(void)
 {
 	int status = explain_run(&gathered);
 
-	observe_state(WAITS_FOR_OTHERS, 0, now());
+	observe_state(WAITS_FOR_OTHERS, -1, now());
 	free(gathered.records);
 	return status;
 }

@@ -1,11 +1,8 @@
 /*
  * notes.h - what each file in observe/ provides to the others
  *
- * The sections below are the files, in the best order for reading. Each calls only those above it,
- * except that calls.c, which calls them all, stands first: its functions are those of observe.h, in
- * the order in which ziaprobe.c calls them.
- *
- * The header of each file lists what it does on the clock.
+ * The sections below are the files, in the best order for reading: first calls.c, which calls the
+ * others, then each before those that call it. The header of each lists what it does on the clock.
  */
 #ifndef NOTES_H
 #define NOTES_H
@@ -28,13 +25,13 @@ extern struct world {
 
 /* ---- readings.c: the clocks, and how this process spent its time ---- */
 
+extern struct record mine; /* of this rank */
 struct estimate read_offset(clockid_t clock);
 bool watch_thread(void);
 void unwatch_thread(void);
 struct work read_work(void);
 void note_work(enum mark mark);
 struct work work_since(enum mark mark);
-void store_readings(struct record *record);
 
 /* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
 

@@ -1,8 +1,5 @@
 /*
- * observe.h - what ziaprobe.c tells the layer that observes it
- *
- * ziaprobe.c calls these functions where it is on its way from main to the result. A build with
- * -DPLAIN leaves the layer out: the calls then do nothing, and there are no options.
+ * observe.h - what ziaprobe.c tells the layer that observes it, and what both use
  *
  * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other times
  * are in microseconds, too.
@@ -22,7 +19,6 @@
 #include "pmpi.h"
 #endif
 
-/* The launch, as a rank of ziaprobe.c knows it after the exchange. */
 struct launch {
 	int64_t start; /* a stamp */
 	int n; /* processes per node */
@@ -33,8 +29,8 @@ struct launch {
 	int slowest; /* on rank 0: the rank that received the latest reply */
 };
 
-/* What a rank is doing, for the message of the timeout. ziaprobe.c notes that it waits WAITS_FOR_REPLY,
- * WAITS_FOR_MESSAGE or, after its exchange, WAITS_FOR_OTHERS; observe/ notes the other states. */
+/* What a rank is doing, for the message of the timeout. Rank 0 is UNCHECKED from the end of the gather
+ * until its checks are done. */
 enum state {
 	IN_MPI_INIT,
 	IN_FENCE,
@@ -87,28 +83,29 @@ static inline int64_t to_number(const char *text, int64_t max)
 #define OPTIONS_USAGE " [-v] [--csv FILE] [--ranks FILE] [-t SECONDS]"
 
 /* On the clock, in this order */
-void observe_main(void); /* main is entered; takes the stamp of that */
-const char *observe_options(char **words); /* returns NULL, or what is wrong with the options */
-void observe_start(int64_t start); /* the arguments are right; sets the timeout */
-int64_t observe_init(void); /* MPI_Init has returned; returns the stamp of that */
+void observe_main(void); /* takes the stamp of main */
+const char *observe_options(char **words); /* returns NULL, or what is wrong with them */
+void observe_start(int64_t start); /* sets the timeout; not called if the arguments are wrong */
+int64_t observe_init(void); /* takes and returns the stamp of MPI_Init's return */
 
-/* Still on the clock: the rank and the size of MPI_COMM_WORLD are known. If MPI and the launcher do
- * not match, prints an error, once per job, stores the exit status, and returns false. */
+/* On the clock. If MPI and the launcher do not match, prints an error, once per job, stores the exit
+ * status of this rank, and returns false. */
 bool observe_world(int rank, int size, int *status);
 
-/* This rank now waits for RANK, if STATE has one, since the stamp SINCE. On the clock. */
+/* Notes that this rank is in STATE since the stamp SINCE, waiting for RANK, or for none if that is
+ * -1. Called on the clock, too. */
 void observe_state(enum state state, int rank, int64_t since);
 
-/* Off the clock: returns COUNT > 0 elements of SIZE bytes, all 0. If memory is short, prints an
- * error and aborts the job. */
+/* Returns COUNT > 0 elements of SIZE bytes, all 0. If memory is short, prints an error and aborts
+ * the job. */
 void *allocate(int count, size_t size);
 
-/* Off the clock, on all ranks, after MPI_Gather: compares the clocks and gathers what each rank has
- * noted. On rank 0, prints an error and returns false if the result is wrong. */
+/* On all ranks, after MPI_Gather: compares the clocks and gathers the records. On rank 0, prints an
+ * error and returns false if the result is wrong. */
 bool observe_check(const struct launch *launch);
 
-/* Off the clock, on rank 0, after the result: prints the warnings and writes the reports. Returns
- * the exit status. */
+/* On rank 0, after the result: prints the warnings and writes the reports. Returns the exit
+ * status. */
 int observe_explain(void);
 
 /* Does not return if the timeout has expired. */

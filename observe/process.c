@@ -134,7 +134,6 @@ bool is_started_by_launcher(void)
 	       is_one_of(DAEMONS, &parent);
 }
 
-/* A process and its parent. */
 struct pair {
 	struct process child, parent;
 };

@@ -13,7 +13,7 @@
 
 #pragma GCC diagnostic ignored "-Wconversion" /* warns of every bit-field assignment */
 
-static struct work readings[READINGS]; /* from LIBRARIES_LOADED on */
+struct record mine = {.at[LIBRARIES_LOADED] = UNKNOWN};
 
 static pid_t thread; /* the one that is watched */
 static int schedstat = -1; /* its file, which is kept open because opening it takes 4 us */
@@ -89,17 +89,11 @@ struct work read_work(void)
 /* Keeps a reading of what this process has done so far, as that at MARK. */
 void note_work(enum mark mark)
 {
-	readings[mark - LIBRARIES_LOADED] = read_work();
+	mine.readings[mark - LIBRARIES_LOADED] = read_work();
 }
 
 /* Returns what this process has done since the reading at MARK. Async-signal-safe. */
 struct work work_since(enum mark mark)
 {
-	return work_between(readings[mark - LIBRARIES_LOADED], read_work());
-}
-
-/* Stores the readings of this process in RECORD. */
-void store_readings(struct record *record)
-{
-	memcpy(record->readings, readings, sizeof record->readings);
+	return work_between(mine.readings[mark - LIBRARIES_LOADED], read_work());
 }

@@ -135,7 +135,7 @@ for mpi in openmpi mpich; do
 	blamed first-n2 n1=-5 n2 "$srun" "n1 $off behind that of n2, the launch node; $one_off" \
 		'-5 0.000 0.000 0.000 0(\.000)?'
 	blamed mpirun-n1 n1=-5 n1 "$mpirun" "n[2-4] $off ahead of that of n1, the launch node; \
-3 of the other 3 clocks are off, so it is probably n1's" '0.000 5 5 5 -5'
+3 of the other 3 clocks are off" '0.000 5 5 5 -5'
 	# A clock that is ahead is proved wrong by a process, or its slurmstepd, that is older than
 	# the start, but not by one that is younger.
 	expect ahead-mpirun "$fails" "$(from login login=+60 "$alone $mpirun")" "$existed"
@@ -145,7 +145,7 @@ for mpi in openmpi mpich; do
 		# The offsets of six clocks add up along a tree.
 		blamed six 'n1=-2 n2=-3 n4=+2 n5=+1 n6=+5' login \
 			'srun -N 6 -n 6 --ntasks-per-node' "n6 $off ahead of that of n3, the \
-median; 5 of the other 5 clocks are off, so it is probably n3's" '-2 -3 0.000 2 1 5 unknown'
+median; 5 of the other 5 clocks are off" '-2 -3 0.000 2 1 5 unknown'
 		# The median of two clocks is the lower one. Which of the two is wrong is unknown.
 		blamed two-login n1=+5 login "$two" \
 			"n1 $off ahead of that of n2, the median; $one_off" '5 0.000 unknown'

@@ -89,8 +89,7 @@ int main(int argc, char **argv)
 	if (!freopen("/dev/null", "w", stderr))
 		return 1;
 	begun = seconds();
-	resolve_clocks(&run);
-	if (!check_measurement(&run))
+	if (!check_run(&run))
 		return 1;
 	draw_timelines(&run);
 	find_path(&run, &path);

@@ -226,11 +226,11 @@ static void is_path(const char *text, const char *name)
 static void is_summary(enum mark mark, enum column column, int64_t min, int64_t median, int64_t max,
 		       int slowest)
 {
+	struct step like = {.end.mark = mark};
 	struct summary got;
 
 	finish();
-	got = mark == MARKS ? summarise_column(&drawn, column)
-			    : summarise_step(&drawn, mark, column);
+	got = summarise(&drawn, mark == MARKS ? NULL : &like, column);
 	if (!ok(got.min == min * ms && got.median == median * ms && got.max == max * ms &&
 			got.slowest == slowest,
 		"min, median, max and the slowest rank"))
