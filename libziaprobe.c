@@ -72,8 +72,8 @@ __attribute__((destructor)) static void end_process(void)
 
 /* Returns whether the program's MPI is of the same kind, Open MPI or another, as the one that this
  * library was built with. If the kinds differ, so do their types, and no other MPI function may be
- * called. In that case, prints an error, once per job. Derivatives of Open MPI are known by a symbol
- * that the library, or one that it depends on, holds. */
+ * called. In that case, prints an error, once per job. Derivatives of Open MPI are known by a
+ * symbol that the library, or one that it depends on, holds. */
 static bool is_same_mpi(void)
 {
 	bool is_open_mpi = false;
@@ -140,8 +140,7 @@ static bool begin_call(void)
 	return true;
 }
 
-/* Ends that call, whose result is RESULT. The program may have set a locale whose decimal point is a
- * comma. */
+/* Ends that call, whose result is RESULT. The program's locale may have a decimal comma. */
 static void end_call(int result)
 {
 	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);

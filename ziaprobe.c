@@ -21,9 +21,9 @@
  * exchanges the byte with itself.
  *
  * On the clock are the launch, begin(), MPI_Init, and measure() down to the comment "Off the clock
- * from here on". The calls of observe.h run there, too: they read clocks, what this process has done
- * so far, and the launcher's variables, and set the timeout. In MPI_Init, observe/fence.c stamps
- * when this rank waits for others. tests/order.t lists all of it in order.
+ * from here on". The calls of observe.h run there, too: they read clocks, what this process has
+ * done so far, and the launcher's variables, and set the timeout. In MPI_Init, observe/fence.c
+ * stamps when this rank waits for others. tests/order.t lists all of it in order.
  *
  * 'mkdir plain; mpicc -DPLAIN ziaprobe.c -o plain/ziaprobe' builds this file without those calls:
  * the benchmark alone, which neither checks nor explains its result. The layers that do can be read
@@ -42,7 +42,6 @@
 #include <mpi.h>
 
 static const char usage[] = "usage: LAUNCHER ziaprobe SEC USEC N" OPTIONS_USAGE;
-
 static struct launch launch;
 static const char *wrong; /* what is wrong with the arguments, or NULL */
 
@@ -90,8 +89,8 @@ static int report_misuse(void)
 		fprintf(stderr, "ziaprobe: error: %s\n%s\n", wrong, usage);
 	else if (launch.rank == 0)
 		fprintf(stderr,
-			"ziaprobe: error: the number of processes, %d, is not a multiple of N = %d; "
-			"start exactly N = %d processes on every node\n",
+			"ziaprobe: error: the number of processes, %d, is not a multiple of N = "
+			"%d; start exactly N = %d processes on every node\n",
 			launch.size, launch.n, launch.n);
 	return 2;
 }

@@ -9,14 +9,13 @@
  *
  * On the clock, between the start stamp and the launcher's first instruction, ziatest formats the
  * command line, prints it and calls exec. It starts no child process, waits for nothing and does
- * not search PATH. If the launcher consists of plain words, no shell is involved either. Otherwise,
- * or if the launcher cannot be run, ziatest becomes /bin/sh, which runs the printed line.
+ * not search PATH. The stamp is read from the realtime clock, because the end is read on other
+ * nodes.
  *
- * Invariants:
- * - ziatest runs what a shell would run if given the printed line, with one exception: if a name
- *   means both a program and something else to the shell, such as a builtin, it runs the program.
- * - A launcher of plain words keeps ziatest's process id, so signals sent to ziatest reach it.
- * - The stamp is read from the realtime clock, because the end is read on other nodes.
+ * ziatest runs what a shell would run if given the printed line, but a launcher of plain words
+ * without a shell: it keeps ziatest's process id, so signals sent to ziatest reach it. If a name
+ * means both a program and a builtin of the shell, the program is run. Everything else, and a
+ * launcher that cannot be run, goes to /bin/sh.
  */
 #define _GNU_SOURCE /* adjtimex, getopt_long */
 
@@ -325,11 +324,10 @@ static char *join(char **words)
 }
 
 /* Describes the launch node to ziaprobe. The names begin with OMPI_ because, over ssh, Open MPI's
- * mpirun passes on only such variables. OMPI_ZIATEST_NODE is the node's boot id or, if that cannot
- * be read, its name. OMPI_ZIATEST_PID is the id of this process, which becomes the launcher.
- * OMPI_ZIATEST_SYNC is the maximum error of the node's clock in us: ZIATEST_SYNC if that is set,
- * otherwise the kernel's value. It is left unset if the kernel reports nothing, or at least 16 s,
- * its limit. STA_UNSYNC is not used, because chrony without rtcsync never clears that flag. */
+ * mpirun passes on only such variables. OMPI_ZIATEST_NODE is the node's boot id or, without one,
+ * its name; OMPI_ZIATEST_PID the id of this process, which becomes the launcher; OMPI_ZIATEST_SYNC
+ * the maximum error of the node's clock in us: ZIATEST_SYNC, or else the kernel's, unless that is
+ * 16 s, its limit. STA_UNSYNC is not used: chrony without rtcsync never clears that flag. */
 static void describe_launch_node(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -407,8 +405,8 @@ int main(int argc, char **argv)
 	out = allocated(open_memstream(&line, &size));
 	fputs(prefix, out);
 	describe_launch_node();
-	/* Without this, srun lets all ranks wait for ever if one of them crashes. With it, srun would
-	 * end all ranks of a program if one of them returned a status other than 0. */
+	/* Without this, srun lets all ranks wait for ever if one of them crashes. With it, srun
+	 * would end all ranks of a program if one of them returned a status other than 0. */
 	if (!program)
 		setenv("SLURM_KILL_BAD_EXIT", "1", 0);
 

@@ -51,16 +51,14 @@ int64_t correction(const struct run *run, int rank)
 	return excess(offset) > 0 ? offset.value : 0;
 }
 
-/* On rank 0: finds the reference clock, the offset of each block's clock from it, the worst clock
- * (the one, other than the reference, whose offset exceeds its bound by most), and the corrected
- * time. */
+/* Finds the reference clock, the offset of each block's clock from it, the worst clock (of the
+ * others, the one whose offset exceeds its bound by most), and the corrected time. */
 void resolve_clocks(struct run *run)
 {
 	int blocks = run->size / run->n;
 	struct estimate *offsets = run->new_array(blocks, sizeof *offsets), reference;
 
-	/* The records hold the offset of each clock from the parent block's; these are from block
-	 * 0's. */
+	/* The records hold offsets from the parent block's clock; these are from block 0's. */
 	offsets[0] = run->records[0].clock;
 	for (int i = 1; i < blocks; i++) {
 		struct estimate own = run->records[i * run->n].clock, parent = offsets[i & (i - 1)];

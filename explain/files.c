@@ -9,13 +9,12 @@
 
 static const char csv_header[] =
 	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
-	"exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
-	"outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,"
+	"exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,"
+	"faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,"
 	"offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi\n";
 static const char ranks_header[] =
 	"rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,"
-	"mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,"
-	"clock_offset_ms\n";
+	"mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms\n";
 
 /* Prints that it was not possible to do WHAT with the file NAME, because of errno. */
 static void print_failure(const char *what, const char *name)
@@ -27,8 +26,8 @@ static void print_failure(const char *what, const char *name)
 
 /* Opens NAME, the file of OPTION, for adding rows below HEADER. A regular file that is not empty
  * must begin with HEADER, so that no other file is overwritten or appended to; its rows are removed
- * unless KEEP is set. Other kinds of files count as empty: reading a pipe, for example, would block.
- * On failure, prints an error and returns NULL. */
+ * unless KEEP is set. Other kinds of files count as empty: reading a pipe, for example, would
+ * block. On failure, prints an error and returns NULL. */
 static FILE *open_file(const char *option, const char *name, const char *header, bool keep)
 {
 	char line[sizeof csv_header + 1]; /* room for either header and one character more */

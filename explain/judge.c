@@ -12,8 +12,7 @@ static const char *host_of(const struct run *run, int rank)
 	return run->records[rank].host;
 }
 
-/* Returns the 64-bit FNV-1a hash of TEXT, continued from BEFORE, which is either the hash of the
- * preceding text or the FNV-1a offset basis. */
+/* Returns the 64-bit FNV-1a hash of TEXT, continued from BEFORE (at first, the offset basis). */
 uint64_t hash(uint64_t before, const char *text)
 {
 	for (; *text; text++)
@@ -28,9 +27,8 @@ static uint64_t place_key(const struct record *record, bool same_host)
 }
 
 /* Looks for two blocks on one node. If SAME_HOST is set, their host names must also be the same:
- * different names are probably those of containers. Returns the first rank of the later block, and
- * stores the first rank of the earlier block in *EARLIER. If there are several such pairs, the one
- * whose later block is lowest wins. Returns -1 if there is none. */
+ * different names are probably those of containers. Returns the first rank of the later block, the
+ * lowest one if there are several, or -1, and stores that of the earlier block in *EARLIER. */
 static int find_shared_node(const struct run *run, bool same_host, int *earlier)
 {
 	int blocks = run->size / run->n, later = -1;

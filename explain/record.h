@@ -38,7 +38,7 @@ enum mark {
 	START,
 	PARENT_CREATED, /* the daemon that created this process, or the wrapper around it */
 	CREATED, /* this process, or that wrapper */
-	LIBRARIES_LOADED, /* those that the user's program is linked with; ziaprobe has no such mark */
+	LIBRARIES_LOADED, /* those that the user's program is linked with; not of ziaprobe */
 	MAIN_ENTERED, /* by the user's program: MPI_Init called */
 	FENCE_ENTERED,
 	FENCE_LEFT,
@@ -58,10 +58,9 @@ struct estimate {
 	int64_t value, bound; /* the true value is at most BOUND away */
 };
 
-/* What a process has done so far: how long the thread that calls MPI_Init was on a CPU and how long
- * it waited for one, both in us; and the process's number of major page faults, that is, pages that
- * had to be read from a file. cpu_wait is -1 if the kernel does not record it. Packed, because each
- * rank sends many. */
+/* What a process has done so far: how long the thread that calls MPI_Init was on a CPU and waited
+ * for one, in us, and the process's major page faults: pages that had to be read from a file.
+ * cpu_wait is -1 if the kernel does not record it. Packed, because each rank sends many. */
 struct work {
 	int64_t cpu : 40, cpu_wait : 40, faults : 24; /* up to 6 days, and 8 million faults */
 } __attribute__((packed));

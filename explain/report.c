@@ -79,11 +79,8 @@ static void print_table(const struct run *run)
 {
 	fprintf(stderr, "\n%-12s%11s %11s %11s  slowest rank\n", "ms", "min", "median", "max");
 	for (enum column column = 0; column < COLUMNS; column++) {
-		struct summary summary;
+		struct summary summary = summarise(run, NULL, column);
 
-		if (!(headings[column].where & PER_RANK))
-			continue;
-		summary = summarise(run, NULL, column);
 		if (summary.max == UNKNOWN)
 			continue;
 		fprintf(stderr, "%-12s%11s %11s %11s  %s", headings[column].name,

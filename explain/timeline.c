@@ -28,8 +28,7 @@ static int count_fences(const struct run *run)
 	return fences;
 }
 
-/* Draws the timeline of RANK: turns its stamps into marks, but leaves out those of fences that do
- * not count. */
+/* Draws the timeline of RANK: turns its stamps into marks, without fences that do not count. */
 static void draw_timeline(struct run *run, int rank)
 {
 	struct record *record = run->records + rank;
@@ -96,7 +95,7 @@ static struct point find_previous(const struct run *run, int rank, enum mark mar
 	return point_of(run, rank, mark);
 }
 
-/* Returns the column of the step that ends at MARK, if the rank's own mark before it is PREVIOUS. */
+/* Returns the column of the step that ends at MARK, if the rank's previous mark is PREVIOUS. */
 static enum column step_column(enum mark previous, enum mark mark)
 {
 	switch (mark) {
@@ -115,9 +114,7 @@ static enum column step_column(enum mark previous, enum mark mark)
 	}
 }
 
-/* Returns RANK's step that ends at MARK, which must come after START. If RANK does not have the
- * mark, us is UNKNOWN, or 0 if the mark is that of a fence that counts, because RANK did not wait
- * there. */
+/* Returns RANK's step that ends at MARK, which must come after START. */
 struct step find_step(const struct run *run, int rank, enum mark mark)
 {
 	struct point own = find_previous(run, rank, mark), end = point_of(run, rank, mark);
@@ -148,10 +145,9 @@ struct work work_between(struct work earlier, struct work later)
 			     MAX(later.faults - earlier.faults, 0)};
 }
 
-/* Returns the value of STEP in COLUMN: its length or, for CPU to FAULTS, what the process did. The
- * length may be less than that of the whole step, because find_path() shortens steps that clock
- * errors make overlap. CPU, CPU_WAIT and BLOCKED add up to the length. Returns UNKNOWN if there is
- * no such value. Without fences, what a process did in MPI_Init is not known. */
+/* Returns the value of STEP in COLUMN: its length or, for CPU to FAULTS, what the process did;
+ * UNKNOWN if there is none, such as in MPI_Init without fences. CPU, CPU_WAIT and BLOCKED add up to
+ * the length, which may be less than the whole step's: find_path() shortens overlapping steps. */
 int64_t step_value(const struct run *run, const struct step *step, enum column column)
 {
 	const struct record *record = run->records + step->end.rank;
@@ -246,8 +242,8 @@ void draw_timelines(struct run *run)
 		find_values(run, rank);
 }
 
-/* Summarises COLUMN over all ranks that have a value in it: for the step that ends at the same mark as
- * LIKE or, if LIKE is NULL, for each rank as a whole. */
+/* Summarises COLUMN over all ranks that have a value in it: for the step that ends at the same mark
+ * as LIKE or, if LIKE is NULL, for each rank as a whole. */
 struct summary summarise(const struct run *run, const struct step *like, enum column column)
 {
 	struct summary summary = {UNKNOWN, UNKNOWN, UNKNOWN, 0};
@@ -279,8 +275,8 @@ struct summary summarise(const struct run *run, const struct step *like, enum co
 	return summary;
 }
 
-/* Returns VALUE as the reports print it, in one of three static buffers: FAULTS as a whole number, and
- * times in ms. Returns an empty string if VALUE is UNKNOWN. */
+/* Returns VALUE as the reports print it, in one of three static buffers: FAULTS as a whole number,
+ * and times in ms. Returns an empty string if VALUE is UNKNOWN. */
 const char *format_value(enum column column, int64_t value)
 {
 	static char texts[3][32];

@@ -3,9 +3,8 @@
  *
  * Ranks wait for each other in fences of the process manager. When built by make, the executable
  * defines and exports the functions that MPI libraries call to enter a fence. Each function takes a
- * stamp, calls the library's function of the same name, and takes another stamp. Whatever happens
- * here, the library's function receives what the caller passed, except that a callback is called
- * from one of ours, and the caller receives its result.
+ * stamp, calls the library's function of the same name with the caller's arguments, whatever they
+ * are, and takes another stamp. A callback is called by one of ours. The caller gets the result.
  *
  * Other MPI libraries, such as MPICH, have a PMI client built in. It writes commands to a
  * descriptor, PMI's wire, and reads the answers. So read and write are intercepted, too: a fence
@@ -22,8 +21,7 @@
  * rank is known to wait. Each read and write of another descriptor costs a comparison.
  *
  * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted.
- * Builds by hand leave this code out. So do static builds, because they have no other library to
- * call.
+ * Builds by hand leave this code out, and so do static builds, which have no other library to call.
  */
 #include "notes.h"
 
@@ -49,11 +47,9 @@ struct position find_position(void)
 		bool waited = fences[i].waited;
 		int64_t ended = waited ? fences[i].ended : 0;
 
-		if (ended)
-			position = (struct position){fence_mark(FENCE_LEFT, i), ended, false};
-		else
-			position = (struct position){fence_mark(FENCE_ENTERED, i),
-						     fences[i].entered, waited};
+		position.mark = fence_mark(ended ? FENCE_LEFT : FENCE_ENTERED, i);
+		position.since = ended ? ended : fences[i].entered;
+		position.waits = waited && !ended;
 	}
 	return position;
 }
@@ -93,9 +89,8 @@ static _Thread_local int depth;
 /* The index of the fence that this thread entered last, or -1 if that does not count. */
 static _Thread_local int last_entered = -1;
 
-/* Begins a fence of INTERFACE. If WAITS is not set, this rank may begin to wait later. The fence
- * counts only if it is a fence OF_ALL ranks and not inside another. Returns its index, or -1 if it
- * does not count. */
+/* Begins a fence of INTERFACE. If WAITS is not set, this rank may begin to wait later. Returns its
+ * index, or -1 if it does not count, because it is not OF_ALL ranks or is inside another. */
 static int enter_fence(const char *interface, bool of_all, bool waits)
 {
 	int64_t entered;
@@ -190,9 +185,8 @@ void find_function(void **function, const char *name, void *caller)
 		*function = function_of(loaded->l_name, name);
 }
 
-/* The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI.
- * PMI_Allgather, through which Cray's MPI exchanges addresses, has been tried only with a
- * stand-in. */
+/* The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI,
+ * whose PMI_Allgather exchanges addresses; that has been tried only with a stand-in. */
 #define FENCE_OF(interface, name, parameters, arguments, of_all)                                   \
 	EXPORTED int name parameters                                                               \
 	{                                                                                          \
@@ -255,9 +249,9 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 	return result;
 }
 
-/* Does what the C library's usleep does. If Open MPI calls it while the callback of a non-blocking
- * fence is outstanding, this rank is waiting in that fence. Other libraries also call usleep
- * (libpsm2, libinfinipath, libfabric), but that counts as work. */
+/* As the C library's usleep. If Open MPI calls it while the callback of a non-blocking fence is
+ * outstanding, this rank waits in that fence. That other libraries (libpsm2, libinfinipath,
+ * libfabric) call it, too, counts as work. */
 EXPORTED int usleep(useconds_t us)
 {
 	struct timespec time = {us / 1000000, us % 1000000 * 1000};

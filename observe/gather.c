@@ -1,10 +1,9 @@
 /*
  * gather.c - the comparison of clocks, and the second gather
  *
- * To compare clocks, the first ranks of the blocks form a binomial tree. The children of block i are
- * i + 1, i + 2, i + 4 and so on, as long as the number added is less than the lowest set bit of i
- * (block 0 has no such limit), so the parent of block i is i & (i - 1). Comparing all blocks takes
- * at most as many rounds as their number has binary digits.
+ * To compare clocks, the first ranks of the blocks form a binomial tree. The children of block i
+ * are i + 1, i + 2, i + 4 and so on, as long as the number added is less than the lowest set bit of
+ * i (block 0 has no such limit), so the parent of block i is i & (i - 1).
  *
  * Off the clock for this rank and, after sleep_until_released(), for all ranks.
  */
@@ -66,9 +65,8 @@ static struct estimate ask_parent(int parent)
 	return best;
 }
 
-/* Compares clocks for BLOCK, one of BLOCKS blocks of N ranks. Only the first rank of BLOCK calls
- * this. Returns the offset of this clock from the parent block's, or 0 for block 0, which has no
- * parent. */
+/* On the first rank of BLOCK, one of BLOCKS blocks of N ranks: compares clocks. Returns the offset
+ * of this clock from the parent block's, or 0 for block 0, which has no parent. */
 static struct estimate compare_clocks(int block, int blocks, int n)
 {
 	int subtree = block ? block & -block : blocks;
@@ -80,23 +78,21 @@ static struct estimate compare_clocks(int block, int blocks, int n)
 	return ask_parent((block & (block - 1)) * n);
 }
 
-/* Compares clocks, which completes MINE, the record of this rank, and brings the records of all
- * ranks to rank 0, into RECORDS. N is the number of processes per node, and RAW the offset of the
- * realtime clock from the raw monotonic clock when main was entered. */
-void gather_records(struct record *mine, struct record *records, int n, struct estimate raw)
+/* Compares clocks, and brings the records of all ranks to rank 0, into RECORDS. N is the number of
+ * processes per node, and RAW the offset from the raw monotonic clock when main was entered. */
+void gather_records(struct record *records, int n, struct estimate raw)
 {
 	struct estimate later;
 	MPI_Request request;
 
 	if (world.rank % n == 0)
-		mine->clock = compare_clocks(world.rank / n, world.size / n, n);
+		mine.clock = compare_clocks(world.rank / n, world.size / n, n);
 	/* MPI_Igather would connect every rank to rank 0, and MPI_Gather polls while it waits. So
 	 * all ranks first wait for each other in a barrier, in which they sleep. */
 	MPI_Ibarrier(MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);
 	/* All clocks have been compared by now. Nothing can set or slew the raw clock. */
 	later = read_offset(CLOCK_MONOTONIC_RAW);
-	mine->jump = (struct estimate){later.value - raw.value, later.bound + raw.bound};
-	MPI_Gather(mine, sizeof *mine, MPI_BYTE, records, sizeof *mine, MPI_BYTE, 0,
-		   MPI_COMM_WORLD);
+	mine.jump = (struct estimate){later.value - raw.value, later.bound + raw.bound};
+	MPI_Gather(&mine, sizeof mine, MPI_BYTE, records, sizeof mine, MPI_BYTE, 0, MPI_COMM_WORLD);
 }

@@ -71,6 +71,6 @@ void note_time(int64_t us);
 /* ---- gather.c: the comparison of clocks, and the second gather ---- */
 
 void sleep_until_released(void);
-void gather_records(struct record *mine, struct record *records, int n, struct estimate raw);
+void gather_records(struct record *records, int n, struct estimate raw);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * observe.h - what ziaprobe.c tells the layer that observes it, and what both use
  *
- * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other times
- * are in microseconds, too.
+ * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
+ * times are in microseconds, too.
  */
 #ifndef OBSERVE_H
 #define OBSERVE_H
@@ -29,8 +29,8 @@ struct launch {
 	int slowest; /* on rank 0: the rank that received the latest reply */
 };
 
-/* What a rank is doing, for the message of the timeout. Rank 0 is UNCHECKED from the end of the gather
- * until its checks are done. */
+/* What a rank is doing, for the message of the timeout. Rank 0 is UNCHECKED from the end of the
+ * gather until its checks are done. */
 enum state {
 	IN_MPI_INIT,
 	IN_FENCE,
@@ -49,7 +49,6 @@ static inline int64_t read_clock(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Returns a stamp. */
 static inline int64_t now(void)
 {
 	return read_clock(CLOCK_REALTIME);
@@ -88,8 +87,8 @@ const char *observe_options(char **words); /* returns NULL, or what is wrong wit
 void observe_start(int64_t start); /* sets the timeout; not called if the arguments are wrong */
 int64_t observe_init(void); /* takes and returns the stamp of MPI_Init's return */
 
-/* On the clock. If MPI and the launcher do not match, prints an error, once per job, stores the exit
- * status of this rank, and returns false. */
+/* On the clock. If MPI and the launcher do not match, prints an error, once per job, stores the
+ * exit status of this rank, and returns false. */
 bool observe_world(int rank, int size, int *status);
 
 /* Notes that this rank is in STATE since the stamp SINCE, waiting for RANK, or for none if that is

@@ -1,7 +1,5 @@
-/*
- * pmpi.h - libziaprobe.so calls the PMPI functions, so that a profiler in the user's program neither
- * counts the messages of the measurement nor is called while its own MPI_Init is still running
- */
+/* libziaprobe.so calls the PMPI functions, so that a profiler in the user's program neither counts
+ * the messages of the measurement nor is called while its own MPI_Init is still running. */
 #define MPI_Abort PMPI_Abort
 #define MPI_Comm_rank PMPI_Comm_rank
 #define MPI_Comm_size PMPI_Comm_size

@@ -11,10 +11,9 @@
 #include <unistd.h>
 
 /* Returns this process's rank and the number of processes, as its launcher gives them in
- * environment variables; both are -1 if it gives no number. The first launcher in this list that gives
- * a number wins, because it may have been called from a shell that was started by a launcher
- * further down the list. Must be called before MPI_Init, which may set some of these variables
- * itself. */
+ * environment variables; both are -1 if it gives no number. The first launcher in this list that
+ * gives one wins, because it may have been called from a shell that another, further down, has
+ * started. Must be called before MPI_Init, which may set some of these variables itself. */
 struct world launched_world(void)
 {
 	static const struct {
@@ -138,11 +137,11 @@ struct pair {
 	struct process child, parent;
 };
 
-/* Returns the process that a daemon of the launcher created, and that daemon. The process is that of
- * OWN or, if a wrapper, such as a script, started that, the wrapper. Looks for the daemon among the
- * parent and the next eight ancestors; processes that are older than SINCE, such as a batch script,
- * were not created for the launch. Returns OWN if there is no daemon. LAUNCHER is the launcher's
- * process id on this node, or -1; BOOT is the stamp at which this node booted. */
+/* Returns the process that a daemon of the launcher created, and that daemon. The process may be a
+ * wrapper, such as a script, around that of OWN. Looks for the daemon among the parent and the next
+ * eight ancestors; what is older than SINCE, such as a batch script, was not created for the
+ * launch. Returns OWN if there is no daemon. LAUNCHER is the launcher's process id on this node, or
+ * -1. */
 static struct pair find_created(struct pair own, int64_t since, int launcher, int64_t boot)
 {
 	struct pair pair = own;
@@ -155,10 +154,9 @@ static struct pair find_created(struct pair own, int64_t since, int launcher, in
 	return own;
 }
 
-/* Fills in when this process, or the wrapper around it, and its parent were created, the name of the
- * parent, and a stamp at which this process certainly existed. BOOT is the stamp at which this node
- * booted, according to its own clock when main was entered. RECORD must already show whether ziatest
- * ran on this node, START and MAIN_ENTERED. */
+/* Fills in when this process, or the wrapper around it, and its parent were created, the parent's
+ * name, and a stamp at which this process certainly existed. BOOT is the stamp at which this node
+ * booted. RECORD must already hold on_launch_node, START and MAIN_ENTERED. */
 void read_creation(struct record *record, int64_t boot)
 {
 	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);

@@ -1,5 +1,6 @@
 /*
- * readings.c - the clocks, and how this process spent its time: on a CPU, waiting for one, or blocked
+ * readings.c - the clocks, and how this process spent its time: on a CPU, waiting for one, or
+ * blocked
  *
  * On the clock: read_offset(), and note_work(), which takes about 2 us, or 6 us the first time.
  */

@@ -69,8 +69,7 @@ void note_time(int64_t us)
 	doing.state = UNCHECKED;
 }
 
-/* Writes into TEXT what this process has done since MARK, which was MS ago. The parts add up to
- * MS. */
+/* Writes into TEXT what this process has done since MARK, MS ago. The parts add up to MS. */
 static void describe_work(char *text, size_t size, enum mark mark, int64_t ms)
 {
 	struct work work = work_since(mark);
@@ -134,9 +133,8 @@ static void time_out(int number)
 	_exit(124);
 }
 
-/* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that moment has
- * passed. Before glibc 2.34, the timer functions were in librt, so this makes the system calls
- * itself. */
+/* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that has passed.
+ * Makes system calls because, before glibc 2.34, the timer functions were in librt. */
 void arm_timeout(int64_t start, int seconds)
 {
 	/* SA_NODEFER: a second signal may interrupt time_out(). */
@@ -170,9 +168,8 @@ void disarm_timeout(void)
 		sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-/* Does not return if the timeout has expired: the handler may be running in a helper thread of the
- * MPI library, and neither a result nor another exit status may follow its message. If that thread
- * cannot print and has not exited after two seconds, this one ends the process. */
+/* The handler may be running in a helper thread of the MPI library, and neither a result nor another
+ * exit status may follow its message. If that thread cannot print, this one exits after 2 s. */
 void stop_if_timed_out(void)
 {
 	if (timed_out) {

@@ -217,7 +217,7 @@ is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
 if has git; then
 	cp "$top/.gitignore" .
 	git init -q
-	git add Makefile *.c explain/run.h
+	git add Makefile ./*.c explain/run.h
 	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
 	echo >>ziatest.c
 	make -s

@@ -134,7 +134,10 @@ static void print_result(int result)
 {
 	struct position position = find_position();
 	int from = (int)position.mark;
-	const char *mark = from == MAIN_ENTERED ? "main" : (from - FENCE_ENTERED) % 2 ? "left" : "entered";
+	const char *mark = (from - FENCE_ENTERED) % 2 ? "left" : "entered";
+
+	if (from == MAIN_ENTERED)
+		mark = "main";
 
 	printf("%d, in %d since %d, %s %d\n", result, position.waits, (int)position.since, mark,
 	       from == MAIN_ENTERED ? 0 : (from - FENCE_ENTERED) / 2 + 1);

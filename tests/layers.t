@@ -1,6 +1,6 @@
 #!/bin/sh
-# The layers: ziaprobe.c alone is the benchmark, explain/ needs no MPI, and no file includes one of a
-# layer above its own
+# The layers: ziaprobe.c alone is the benchmark, explain/ needs no MPI, and no file includes one of
+# a layer above its own
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=4
@@ -26,9 +26,8 @@ for mpi in openmpi mpich; do
 		-o ../plain/ziaprobe"
 	is "$mpi: ziaprobe.c and observe.h build alone" "$status$out$err" 0
 	for size in 1 2 3 4; do
-		expect $size-srun 0 \
-			"cd ../plain && ../ziatest 2 'srun -N $size -n $((2 * size)) --ntasks-per-node'" \
-			"$result"
+		srun="srun -N $size -n $((2 * size)) --ntasks-per-node"
+		expect $size-srun 0 "cd ../plain && ../ziatest 2 '$srun'" "$result"
 	done
 	case $mpi in
 	openmpi) launcher='mpirun.openmpi --host n1:2,n2:2,n3:2 -npernode' ;;

@@ -56,7 +56,8 @@ done
 perl -0777 -ne 's/(?<!\\)"\s*"//g;
 	print $1 ? "message: $2\n" : "$2\n"
 		while /(\bfail\(\d[^"]*|print_(?:error|warning)\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
-	' ./*.c observe/*.c explain/*.c | sed '/timeout of/!s/^ziaprobe: error: /message: /' >"$tmp/strings"
+	' ./*.c observe/*.c explain/*.c |
+	sed '/timeout of/!s/^ziaprobe: error: /message: /' >"$tmp/strings"
 sed '/^## Messages of other/,$d' $messages | awk '/^$|^- / { print "" } { printf "%s ", $0 }' |
 	sed -n 's/^- \(.*`\): .*/\1/p' | sed 's/`:.*/`/; s/   */ /g' |
 	grep -o '`[^`]*`' | tr -d '`' >"$tmp/known"
@@ -119,8 +120,9 @@ for page in $pages; do
 				grep -qxFe "${link#*#}" "$tmp/anchors" ;;
 		esac
 	done
-	for file in $(grep -oE '(^|[ `(])(job|tests|observe|explain|example-output)/[[:alnum:]_./-]*[a-z]' \
-		"$page" | tr -d ' `(' | sort -u); do
+	places='job|tests|observe|explain|example-output'
+	for file in $(grep -oE "(^|[ \`(])($places)/[[:alnum:]_./-]*[a-z]" "$page" |
+		tr -d ' `(' | sort -u); do
 		case $file in
 		tests/bench/results.csv) ;;	# the reader makes it
 		*) ok "$page: $file" test -e "$file" ;;

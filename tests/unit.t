@@ -1,6 +1,6 @@
 #!/bin/sh
-# The pure functions of ziaprobe.c and observe/, in tests/helpers/unit.c, built with the project's MPI
-# compiler
+# The pure functions of ziaprobe.c and observe/, in tests/helpers/unit.c, built with the project's
+# MPI compiler
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086 # options
 ${MPICC:-mpicc} $sanitize -pthread -DPAD=4096 -o "$tmp/unit" tests/helpers/unit.c \

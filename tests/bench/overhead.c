@@ -1,8 +1,8 @@
 /* Measures what ziaprobe costs a process. Prints the medians of ROUNDS rounds: how long a rank
  * spends on its readings in a launch with two fences and on the launcher's variables, and on the
- * constructor of libziaprobe.so, in us; and how much longer a read and a write of a descriptor other than PMI's wire take, in ns. Within a
- * launch, each part runs for the first time, so it takes longer: the variables, for example, 1 to
- * 6 us. */
+ * constructor of libziaprobe.so, in us; and how much longer a read and a write of a descriptor
+ * other than PMI's wire take, in ns. Within a launch, each part runs for the first time, so it
+ * takes longer: the variables, for example, 1 to 6 us. */
 #include "../../observe/notes.h"
 
 #include <dlfcn.h>

@@ -76,7 +76,8 @@ def launch(nodes, run, start):
         times = lates[block]
         work = (80., 5., init - 65) if fence else (8., 5., 7.)
         blocked = times['exec'] + (times['init'] if fence else 0)
-        return ((10 + times['daemon'], spawn, 20 + times['exec'], None, init + times['init'], fence),
+        return ((10 + times['daemon'], spawn, 20 + times['exec'], None, init + times['init'],
+                 fence),
                 work[:2] + (work[2] + blocked,))
 
     rows = ['rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,'
