@@ -40,6 +40,7 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <unistd.h>
 
 static const char usage[] = "usage: LAUNCHER ziaprobe SEC USEC N" OPTIONS_USAGE;
 static struct launch launch;
@@ -171,8 +172,9 @@ static void gather(void)
 	free(stamps);
 }
 
-/* Prints the result. Returns the exit status. */
-static int print_result(void)
+/* Prints the result, also if a program has made stderr a stream of wide characters. Returns whether
+ * it could be written. */
+static bool print_result(void)
 {
 	long long s = launch.time / 1000000;
 	char time[40];
@@ -181,8 +183,8 @@ static int print_result(void)
 		snprintf(time, sizeof time, "%8.2f millisecs", (double)launch.time / 1000);
 	else
 		snprintf(time, sizeof time, "%3lld:%02lld min:sec", s / 60, s % 60);
-	return fprintf(stderr, "Time test was completed in %s\nSlowest rank: %d\n", time,
-		       launch.slowest) < 0;
+	return dprintf(STDERR_FILENO, "Time test was completed in %s\nSlowest rank: %d\n", time,
+		       launch.slowest) >= 0;
 }
 
 /* Runs after MPI_Init. Returns the exit status. */
@@ -205,11 +207,9 @@ int measure(void)
 	gather();
 	if (!observe_check(&launch)) /* on rank 0 */
 		return 1;
-	if (launch.rank == 0) {
-		status = print_result();
-		status |= observe_explain();
-	}
-	return status;
+	if (launch.rank == 0)
+		return print_result() ? observe_explain() : 1;
+	return 0;
 }
 
 #ifndef PRELOAD /* libziaprobe.c has the library's entry points instead */

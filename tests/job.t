@@ -11,7 +11,7 @@ if [ -z "${JOB_TEST-}" ]; then
 		has $tool || skip_all "no $tool; tests/setup installs it"
 	done
 	mkdir "$tmp/clone"
-	cp -r Makefile ziatest.c ziaprobe.c run_ziatest.sh probe job "$tmp/clone"
+	cp -r Makefile ./*.c observe explain run_ziatest.sh job "$tmp/clone"
 	make -s -C "$tmp/clone" MPICC=mpicc.openmpi || exit 1
 	cp -r "$tmp/clone" "$tmp/small"
 	make -s -B -C "$tmp/small" MPICC=mpicc.openmpi PAD=4096 || exit 1
