@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -46,14 +47,18 @@ __attribute__((constructor)) static void begin_process(void)
 	errno = before;
 }
 
-/* Returns whether this process has had a child: one that it has waited for caused page faults. */
-static bool has_had_child(void)
+/* Returns whether this process may have had a child. One that it has waited for caused page faults.
+ * If it ignores SIGCHLD, children leave no trace. */
+static bool may_have_had_child(void)
 {
+	struct sigaction action;
 	struct rusage children;
 	siginfo_t child;
 
+	sigaction(SIGCHLD, NULL, &action);
 	getrusage(RUSAGE_CHILDREN, &children);
-	return children.ru_minflt > 0 || waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
+	return action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT) ||
+	       children.ru_minflt > 0 || waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 /* Prints an error if rank 0 ends, and was not measured. A process that has had a child may be a
@@ -62,7 +67,7 @@ static bool has_had_child(void)
 __attribute__((destructor)) static void end_process(void)
 {
 	if (!parent || called || parent != getppid() || launched_world().rank != 0 ||
-	    !is_started_by_launcher() || has_had_child())
+	    !is_started_by_launcher() || may_have_had_child())
 		return;
 	print_error("nothing was measured: %s has ended, and libziaprobe.so saw no call of "
 		    "MPI_Init; the program must call it, and must not be linked statically with "
