@@ -1,0 +1,242 @@
+#!/bin/sh
+# libziaprobe.so as a guest: programs that start MPI in unusual ways are measured, and keep what
+# they have set. If nothing was measured, one line says so. Wrappers cause no false alarm.
+#
+#	ROUNDS=100 prove -v tests/guest.t	100 random wrappers with each MPI, instead of 25
+. "$(dirname "$0")/lib.sh"
+needs_cluster
+nodes=3
+error='ziaprobe: error:'
+python=/usr/bin/python3	# Debian's has Debian's mpi4py
+
+# A program whose call of MPI_Init libziaprobe.so cannot see. It does not know MPI; with LIBRARY, it
+# looks MPI_Init up there; with LIBRARY NAME, it calls NAME there, which calls MPI_Init and searches
+# LIBRARY's own libraries first.
+cat >"$tmp/unseen.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+	int (*init)(int *, char ***), (*finalize)(void), flags = RTLD_NOW | RTLD_LOCAL;
+	void *library;
+
+	if (argc < 2)
+		return 0;
+	library = dlopen(argv[1], argc > 2 ? flags | RTLD_DEEPBIND : flags);
+	*(void **)&init = dlsym(library, argc > 2 ? argv[2] : "MPI_Init");
+	*(void **)&finalize = dlsym(library, "MPI_Finalize");
+	return init(&argc, &argv) || finalize();
+}
+END
+cc -o "$tmp/unseen" "$tmp/unseen.c" -ldl || exit 1
+cat >"$tmp/deep.c" <<'END'
+#include <mpi.h>
+int start(int *argc, char ***argv) { return MPI_Init(argc, argv); }
+END
+
+# A module that takes long to import on the node $LATE
+cat >"$tmp/slow.py" <<'END'
+import os, socket, time
+if socket.gethostname() == os.environ["LATE"]:
+    time.sleep(2)
+END
+
+# Wrappers of a program: 'exec' if they become that program and have no child, otherwise 'child'
+while read -r kind tool rest; do
+	if has "$tool"; then
+		echo "$kind $tool $rest"
+	fi
+done >"$tmp/wrappers" <<'END'
+exec env A=b
+exec nice -n 1
+exec setpriv --nnp
+exec stdbuf -o L
+exec sh -c 'exec "$@"' -
+exec bash -c 'exec "$@"' -
+exec perl -e 'exec @ARGV'
+exec /usr/bin/python3 -c 'import os, sys; os.execvp(sys.argv[1], sys.argv[1:])'
+child sh -c '"$@"' -
+child sh -c '"$@"; exit' -
+child sh -c 'hostname; "$@"; hostname' -
+child sh -c 'name=$(hostname); exec "$@"' -
+child sh -c 'hostname & "$@"' -
+child sh -c '"$@" & wait $!' -
+child sh -c 'echo | "$@" | cat' -
+child sh -c 'find . -maxdepth 0 -exec "$@" ";"' -
+child bash -c '"$@"' -
+child bash -c '"$@"; exit' -
+child bash -c 'hostname; "$@"; hostname' -
+child bash -c 'hostname; exec "$@"' -
+child bash -c 'sleep 0.1 & "$@"' -
+child bash -c '"$@" & wait' -
+child bash -c 'echo "$("$@")"' -
+child bash -c 'echo | "$@" | cat' -
+child bash -c '{ "$@"; } > >(cat); exit' -
+child bash -c 'cat <("$@")' -
+child bash -c 'trap "" CHLD; "$@"; exit' -
+child perl -e 'system @ARGV'
+child perl -e 'fork ? wait : exec @ARGV'
+child perl -e 'open P, "-|", @ARGV; print <P>'
+child /usr/bin/python3 -c 'import os, sys; os.spawnvp(os.P_WAIT, sys.argv[1], sys.argv[1:])'
+child xargs -a /dev/null
+child timeout 60
+child flock -s .
+child setsid -w
+child /usr/bin/time -p
+child strace -f -o /dev/null
+END
+
+number=
+# draw_wrapper: leaves a wrapper, other than the last one, in $wrapper, and its kind in $kind
+draw_wrapper() {
+	last=$number
+	until [ "$number" != "$last" ]; do
+		draw_number "$(wc -l <"$tmp/wrappers")"
+		number=$drawn
+	done
+	wrapper=$(sed -n "${number}p" "$tmp/wrappers")
+	kind=${wrapper%% *} wrapper=${wrapper#* }
+}
+
+# nothing PROGRAM: a pattern for the line that says so
+nothing() {
+	echo "$error nothing was measured: $1 has ended, and libziaprobe\\.so saw no call of .*"
+}
+
+# outlier CASE STEP END: in CASE, the outlier is STEP on $node, and its line ends in END
+outlier() {
+	like "$mpi, $1: the outlier" "$(grep '^outlier:' "$dir/$1/out")" "outlier: $2 of \
+rank [0-5] on $node(| and 1 more rank there), [0-9.]+ ms above the median$3"
+}
+
+# check_thread: prints the ranks of which the thread's 300 ms are missing from cpu, or of which cpu,
+# cpu_wait and blocked do not add up to exec and init
+check_thread() {
+	awk -F , '
+	NR > 1 && ($14 < 300 || $15 != "" && ($14 + $15 + $16 - $6 - $8) ^ 2 > 1e-7)' \
+		"$dir/thread/ranks"
+}
+
+for mpi in openmpi mpich; do
+	has_mpi $mpi || continue
+	quick_build $mpi
+	guest=tests/helpers/guest.c
+	"mpicc.$mpi" -shared -fPIC -DLIBRARY -o "$dir/layer.so" $guest || exit 1
+	"mpicc.$mpi" -pthread -o "$dir/guest" $guest || exit 1
+	"mpicc.$mpi" -pthread -o "$dir/linked" $guest -Wl,--no-as-needed "$dir/layer.so" || exit 1
+	"mpicc.$mpi" -pthread -DEARLY -o "$dir/starter" $guest || exit 1
+	"mpicc.$mpi" -shared -fPIC -o "$dir/deep.so" "$tmp/deep.c" || exit 1
+	library=$(ldd "$dir/guest" | awk '$1 ~ /^libmpi/ { print $3 }')
+
+	srun='srun -N 1 -n 2 --ntasks-per-node'
+	case $mpi in
+	openmpi)
+		mpirun='mpirun.openmpi --host n1:2 -npernode'
+		other=mpich built='Open MPI' ;;
+	mpich)
+		mpirun='mpiexec.hydra -hosts n1 -n 2 -ppn'
+		other=openmpi built=MPICH ;;
+	esac
+	launch="../ziatest -v --csv csv --ranks ranks 2 'srun -N 3 -n 6 --ntasks-per-node'"
+
+	# A delay is reported where it belongs.
+	draw_number 3
+	node=n$drawn
+	delays='sleep spin library early'
+	expect sleep 0 "$launch ../guest plain $node" "$result"
+	expect library 0 "LATE=$node $launch ../linked plain" "$result"
+	expect early 0 "$launch ../starter plain" "$result"
+	expect fork 0 "$launch ../guest fork $node" "$result"
+	expect thread 0 "$launch ../linked thread $node" "$result"
+	if [ $mpi = openmpi ] && $python -c 'import mpi4py' 2>/dev/null; then
+		delays="$delays python"
+		expect python 0 "PYTHONPATH=$tmp LATE=$node \\
+			$launch $python -c 'import slow, mpi4py.MPI'" "$result"
+	fi
+
+	# The program keeps what it has set, and no descriptor is left open.
+	if localedef -i de_DE -f UTF-8 "$tmp/de_DE.UTF-8" 2>/dev/null; then
+		delays="$delays comma"
+		expect comma 0 "LOCPATH=$tmp $launch ../guest comma" "$result"
+	else
+		skip "$mpi, comma" 'no source of the locale de_DE; tests/setup installs it'
+	fi
+	expect closed 0 "../ziatest --csv csv 2 '$srun' ../guest closed"
+	expect wide 0 "../ziatest --csv csv 2 '$srun' ../guest wide"
+	expect wrong-n 0 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../guest plain" \
+		"$error the number of processes, 6, is not a multiple of N = 4; .*"
+	if has_mpi "$other"; then
+		"mpicc.$other" -pthread -o "$dir/stranger" $guest || exit 1
+		expect foreign 0 "SLURM_MPI_TYPE=$(pmi "$other") \\
+			../ziatest 2 '$srun' ../stranger plain" \
+			"$error libziaprobe.so was built with $built, but stranger uses .*"
+	fi
+
+	# Nothing is measured.
+	unseen=$tmp/unseen
+	for launcher in "$srun" "$mpirun"; do
+		start="../ziatest 2 '$launcher'" by=${launcher%% *}
+		expect "bare-$by" 0 "$start $unseen" "$(nothing unseen)"
+		expect "exec-$by" 0 "$start sh -c 'exec $unseen'" "$(nothing unseen)"
+		expect "lookup-$by" 0 "$start $unseen $library" "$(nothing unseen)"
+		expect "deep-$by" 0 "$start $unseen $dir/deep.so start" "$(nothing unseen)"
+		if has $python; then
+			expect "python-$by" 0 "$start $python -c pass" "$(nothing 'python[0-9.]*')"
+		fi
+	done
+	expect ignored 0 "../ziatest 2 '$srun' \\
+		perl -e '\$SIG{CHLD} = \"IGNORE\"; system @ARGV' ../guest plain" \
+		"$result" "$one_node"
+	expect status 3 "../ziatest 2 '$srun' perl -e 'exit 3'" "$(nothing perl)"
+
+	# One or two random wrappers, of a program that is measured and of one that is not
+	round=0
+	while [ $round -lt "${ROUNDS:-25}" ]; do
+		round=$((round + 1))
+		draw_wrapper
+		wrappers=$wrapper kinds=$kind
+		draw_number 4
+		case $drawn in
+		[12])
+			draw_wrapper
+			wrappers="$wrappers $wrapper" kinds="$kinds $kind" ;;
+		esac
+		launcher=$srun
+		case $drawn in
+		[13]) launcher=$mpirun ;;
+		esac
+		line=$(nothing unseen)
+		case $kinds in
+		*child*) line="?$line" ;;
+		esac
+		expect "wrapper-$round" 0 "../ziatest 2 '$launcher' $wrappers ../guest plain
+			../ziatest 2 '$launcher' $wrappers $unseen" "$result" "$one_node" "$line"
+	done
+	run_cases 2
+	# Other cases would compete with this one for the CPUs.
+	expect spin 0 "$launch ../guest spin $node" "$result"
+	run_cases 1
+
+	outlier sleep setup ', mostly blocked'
+	outlier spin setup ', mostly on the CPU'
+	outlier library exec ', mostly blocked'
+	for case in fork thread; do
+		outlier $case setup ''
+		like "$mpi, $case: setup has only faults" \
+			"$(sed -n '/^ms /q; /^setup /p' "$dir/$case/out")" \
+			'setup +[0-9.]+ +[0-9]+ +[0-5] on n[123]'
+	done
+	is "$mpi, thread: init has what the thread did" "$(check_thread)" ''
+	for case in $delays; do
+		figures_agree "$case"
+	done
+	if [ -e "$dir/python" ]; then
+		outlier python setup ', mostly blocked'
+	fi
+	for case in closed wide; do
+		is "$mpi, $case: the file has a row" "$(wc -l <"$dir/$case/csv")" 2
+	done
+	is "$mpi, library: the version" "$(sed 1d "$dir/library/csv" | sed 's/.*,//')" \
+		'IBM Spectrum MPI v10.4.0'
+done
+finish
