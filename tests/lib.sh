@@ -317,7 +317,8 @@ shim_build() {
 # figures_agree CASE: passes if the output of -v and the files csv and ranks of CASE agree
 figures_agree() {
 	is "$mpi, $1: the figures agree" "$(cd "$dir/$1" &&
-		awk -F , -f "$top/tests/helpers/figures.awk" out ranks csv 2>&1)" ''
+		awk -F , -f "$top/tests/helpers/figures.awk" out ranks csv 2>&1 ||
+		echo "status $?")" ''
 }
 
 # exported FILE: prints the symbols that an executable exports to libraries, except those of the
