@@ -31,19 +31,17 @@
 void begin(char **argv);
 int measure(void);
 
-static pid_t parent; /* as of the constructor; 0 if this process is not to be measured */
+static bool wanted; /* whether this process is to be measured */
 static atomic_bool called; /* set by the first call, which is measured */
 
-/* Notes that the libraries are loaded, and which process is the parent. This changes nothing that
- * the program could notice, such as errno. */
+/* Notes that the libraries are loaded. Changes nothing that the program could notice, not errno. */
 __attribute__((constructor)) static void begin_process(void)
 {
 	int before = errno;
 
-	if (getenv("ZIAPROBE")) {
+	wanted = getenv("ZIAPROBE") != NULL;
+	if (wanted)
 		observe_loaded();
-		parent = getppid();
-	}
 	errno = before;
 }
 
@@ -61,13 +59,12 @@ static bool may_have_had_child(void)
 	       children.ru_minflt > 0 || waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Prints an error if rank 0 ends, and was not measured. A process that has had a child may be a
- * wrapper, whose child was measured; so may the parent of a process that the launcher did not
- * start, or that has lost its parent. */
+/* Prints an error if rank 0 ends and was not measured, unless it, or the parent of a process that
+ * the launcher did not start, may be a wrapper whose child was measured. */
 __attribute__((destructor)) static void end_process(void)
 {
-	if (!parent || called || parent != getppid() || launched_world().rank != 0 ||
-	    !is_started_by_launcher() || may_have_had_child())
+	if (!wanted || called || launched_world().rank != 0 || !is_started_by_launcher() ||
+	    may_have_had_child())
 		return;
 	print_error("nothing was measured: %s has ended, and libziaprobe.so saw no call of "
 		    "MPI_Init; the program must call it, and must not be linked statically with "
@@ -119,7 +116,7 @@ static void clean_environment(void)
 		unsetenv("LD_PRELOAD");
 }
 
-static int placeholder = -1; /* for stderr, if the program has closed it */
+static bool has_placeholder; /* for stderr, if the program has closed it */
 
 /* Called first by each function that starts MPI. Returns whether this call is measured: only the
  * first one is, and only if ziatest launched this process. */
@@ -134,8 +131,13 @@ static bool begin_call(void)
 		clean_environment();
 		return false;
 	}
-	if (fcntl(STDERR_FILENO, F_GETFD) < 0) /* No descriptor of MPI may take its place. */
-		placeholder = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (fcntl(STDERR_FILENO, F_GETFD) < 0) { /* No descriptor of MPI may take its place. */
+		int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		has_placeholder = dup2(file, STDERR_FILENO) >= 0;
+		if (file != STDERR_FILENO)
+			close(file);
+	}
 	char *arguments[strlen(given) / 2 + 3]; /* the words of GIVEN, from index 1 on */
 
 	for (char *word = strtok_r(given, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
@@ -157,8 +159,8 @@ static void end_call(int result)
 	unwatch_thread();
 	disarm_timeout();
 	clean_environment();
-	if (placeholder >= 0)
-		close(placeholder);
+	if (has_placeholder)
+		close(STDERR_FILENO);
 }
 
 #define INIT(name, parameters, passed_on)                                                          \

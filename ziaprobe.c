@@ -172,8 +172,7 @@ static void gather(void)
 	free(stamps);
 }
 
-/* Prints the result, also if a program has made stderr a stream of wide characters. Returns whether
- * it could be written. */
+/* Prints the result, also if stderr is wide-oriented. Returns whether it could be written. */
 static bool print_result(void)
 {
 	long long s = launch.time / 1000000;

@@ -95,16 +95,14 @@ bool observe_world(int rank, int size, int *status);
  * -1. Called on the clock, too. */
 void observe_state(enum state state, int rank, int64_t since);
 
-/* Returns COUNT > 0 elements of SIZE bytes, all 0. If memory is short, prints an error and aborts
- * the job. */
+/* Returns COUNT > 0 elements of SIZE bytes, all 0. If memory is short, aborts with an error. */
 void *allocate(int count, size_t size);
 
 /* On all ranks, after MPI_Gather: compares the clocks and gathers the records. On rank 0, prints an
  * error and returns false if the result is wrong. */
 bool observe_check(const struct launch *launch);
 
-/* On rank 0, after the result: prints the warnings and writes the reports. Returns the exit
- * status. */
+/* On rank 0, after the result: prints warnings and writes reports. Returns the exit status. */
 int observe_explain(void);
 
 /* Does not return if the timeout has expired. */

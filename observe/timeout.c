@@ -169,8 +169,7 @@ void disarm_timeout(void)
 }
 
 /* The handler may be running in a helper thread of the MPI library, and neither a result nor
- * another exit status may follow its message. If that thread cannot print, this one exits after 2
- * s. */
+ * another exit status may follow its message. If that thread hangs, this one exits after 2 s. */
 void stop_if_timed_out(void)
 {
 	if (timed_out) {
