@@ -1,23 +1,22 @@
 #!/bin/sh
 #SBATCH --job-name=ziatest --output=ziatest-%j.out --nodes=2 --exclusive --time=00:55:00
 #SBATCH --no-requeue --no-kill --signal=B:TERM@120
-# shellcheck disable=SC2046,SC2086,SC2153,SC3045
+# shellcheck disable=SC2046,SC2086,SC2094,SC2153,SC3045
 
 # Launches Ziatest on the nodes of a Slurm job, one launch after the other, and packs an archive to
 # hand in. Submit it from the directory in which you ran make:
 #	sbatch --nodes=256 --time=02:00:00 run_ziatest.sh SWEEP="2 16 128 256" TIMEOUT=120
-#
 # For the administrator: the job starts RUNS steps for each size, then one that asks each node for
-# its hardware. A launch takes at most TIMEOUT + 40 seconds. Then the job calls squeue every 2 s, at
-# most 30 times, until the step has ended, and cancels that step. It writes ziatest-CLUSTER-JOBID/,
-# an archive of it (.part until complete), and its log. Two to three minutes before the time limit,
-# or after scancel, it packs what there is, and exits.
+# its hardware. A launch takes at most TIMEOUT + 100 s, of which the last 60 go into waiting for its
+# step: with squeue every 2 s, and at most two scancel. The job writes ziatest-CLUSTER-JOBID/, an
+# archive of it (.part until complete), and its log. Two to three minutes before the time limit, or
+# after scancel, it packs what there is, and exits.
 
 # ---- Edit from here to the next line of dashes; NAME=VALUE arguments take precedence ----
 # . /etc/profile.d/modules.sh	# if sh has no module command
 # module load ...	# what ziaprobe was built with
 
-RUNS=4	# launches of each size
+RUNS=4	# launches of each size, at most 1000; at most 6000 in all
 SWEEP=	# sizes in nodes, in quotes: "2 4 8"; if empty, the whole job
 PPN=	# processes per node; if empty, one for each network interface of the first node
 TIMEOUT=480	# seconds for a launch
@@ -44,46 +43,58 @@ find_nodes() {	# SIZE FILE
 	found=$(wc -l <"$2")
 }
 
-# Sets $status to the launcher's. A launch runs in the background, so that a signal can end it.
+# Sets $status to COMMAND's. It runs in the background, so that a signal is handled at once.
+run() {	# COMMAND...
+	"$@" &
+	child=$!
+	test -z "$ending" || kill $child	# the signal came before child was set
+	wait $child
+	status=$? child=''
+}
+
+# Waits until the launch's step has ended, at most a minute. If squeue shows it, cancels it twice.
+await_step() {
+	begun=$(date +%s) passed=0 cancel_at=0 known='Slurm did not say whether the step has ended'
+	while [ -z "$ending" ] && [ "$passed" -lt 60 ]; do
+		run timeout $((passed < 30 ? 30 : 60 - passed)) squeue --noheader --steps \
+			--format='%j %i' --jobs="$SLURM_JOB_ID" >"$result/steps"
+		id=$(sed -nE "s/^$step ($own)/\1/p" "$result/steps")
+		if [ "$status" -eq 0 ] && [ -z "$id" ]; then
+			return
+		elif [ "$status" -eq 0 ] && [ "$passed" -ge "$cancel_at" ]; then
+			known='the step has not ended'
+			cancel_at=$((cancel_at + 30))
+			timeout 5 scancel "$id" 2>/dev/null
+		fi
+		sleep 2
+		passed=$(($(date +%s) - begun))
+	done
+	test -n "$ending" || echo "$known" >>"$output"
+}
+
 launch() {
-	timeout --kill-after=10 $((TIMEOUT + 30)) ./ziatest -v -t "$TIMEOUT" \
+	run timeout --kill-after=10 $((TIMEOUT + 30)) ./ziatest -v -t "$TIMEOUT" \
 		--csv "$result/results.csv" --ranks "$result/ranks-$size-$run.csv" "$PPN" \
 		"srun --hint=nomultithread --distribution=block:block --cpus-per-task=$cores \
 ${SRUN_OPTIONS:+$SRUN_OPTIONS }--overlap --job-name=$step \
---nodelist=./$list --nodes=$size --ntasks=$((size * PPN)) --ntasks-per-node" >"$output" 2>&1 &
-	launcher=$!
-	test -z "$ending" || kill $launcher	# the signal came before launcher was set
-	wait $launcher
-	status=$? launcher=''
-	outcome="status $status; $(grep -aE 'Time test|error:' "$output" | head -n 1)"
+--nodelist=./$list --nodes=$size --ntasks=$((size * PPN)) --ntasks-per-node" >"$output" 2>&1
+	of_launch=$status
+	outcome="status $of_launch; $(grep -aE 'Time test|error:' "$output" | head -n 1)"
 	test -z "$(tail -c 1 "$output")" || echo >>"$output"	# the last line lacks a newline
-	for try in $(seq 30); do	# until the step has ended, at most a minute
-		id=$({ timeout 5 squeue --noheader --steps --format='%j %i' \
-			--jobs="$SLURM_JOB_ID" || echo "$step ?"; } |
-			sed -nE "s/^$step ($own|[?]$)/\1/p")
-		if [ -z "$id" ] || [ -n "$ending" ]; then
-			break
-		fi
-		case $try in
-		1|15) timeout 5 scancel "$id" 2>/dev/null ;;
-		30) echo 'the step has not ended' >>"$output" ;;
-		esac
-		sleep 2
-	done
-	echo "status $status" >>"$output"
+	await_step
+	echo "status $of_launch" >>"$output"
 }
-
 number='[1-9][0-9]{0,5}'
 valid="(RUNS|TIMEOUT)=$number|(PPN|SYSTEM_NODES)=($number)?|SWEEP=( *$number( +$number)* *)?"
 for setting in "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
 	"SYSTEM_NODES=$SYSTEM_NODES" "$@"; do
-	if printf %s "$setting" | tr '\n' '\t' | grep -qvxE "$valid|SRUN_OPTIONS=[[:print:]]*"; then
+	if ! printf %s "$setting" | tr '\n' '\t' | grep -qxE "$valid|SRUN_OPTIONS=[[:print:]]*"; then
 		die "'$setting' is not valid; options of sbatch come first; numbers are 1 to 999999"
 	fi
 	eval "${setting%%=*}=\${setting#*=}"
 done
 result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-${SLURM_JOB_ID-}
-# A job that was submitted in a step inherits SLURM_STEP_ID; Slurm calls its script slurm_script.
+# A job that is submitted in a step inherits SLURM_STEP_ID; its script is called slurm_script.
 if [ -z "${SLURM_JOB_ID-}" ] || [ -z "${SLURMD_NODENAME-}" ] || [ -n "${SLURM_HET_SIZE-}" ] ||
 	{ [ -n "${SLURM_STEP_ID-}" ] && [ "${0##*/}" != slurm_script ]; }; then
 	die 'this is not a batch job with a single component; submit the script with sbatch'
@@ -92,16 +103,17 @@ elif [ ! -x ziatest ] || [ ! -x ziaprobe ] || [ ! -f build.txt ] || [ ! -f chang
 elif [ -e "$result" ] || [ -e "$result.tar.gz" ]; then
 	die "$PWD/$result or $result.tar.gz already exists; move it out of the way"
 fi
-# Inherited variables could hide nodes or change a launch. srun gets its options as arguments.
-unset $(env | grep -oE '^(SINFO|SQUEUE|SCANCEL)_\w+')
+unset $(env | grep -oE '^(SINFO|SQUEUE|SCANCEL)_\w+')	# they could hide nodes
 facts=$(job/environment "$0") || die 'job/environment failed; the error is above'
 own="($SLURM_JOB_ID|${SLURM_ARRAY_JOB_ID-}_${SLURM_ARRAY_TASK_ID-})[.]"	# not an array's other tasks
-unset $(env | grep -oE '^(SLURM|SRUN)_\w+' |
-	grep -vE '^SRUN_OPTIONS$|^SLURM_(JOB|CONF|CLUSTER|WORKING_CLUSTER|JWT|SACK|PMI|MPI)')
+unset $(env | grep -oE '^(SLURM|SRUN)_\w+' |	# they could change a launch
+	grep -vE '^SRUN_OPTIONS$|^SLURM_(CLUSTER_NAME$|WORKING_CLUSTER|JOB|CONF|JWT|SACK|PMI|MPI)')
 eval "$(printf '%s\n' "$facts" | grep -xE '(NODES_FOUND|INTERFACES|CORES)=[0-9]*')"
 PPN=${PPN:-$INTERFACES}
 SWEEP=$(printf '%s\n' ${SWEEP:-$SLURM_JOB_NUM_NODES} | sort -nru | paste -s -d ' ' -)
-if [ -z "$PPN" ]; then
+if [ "$RUNS" -gt 1000 ] || [ $((RUNS * $(echo "$SWEEP" | wc -w))) -gt 6000 ]; then
+	die "RUNS=$RUNS is too large; at most 1000 launches of each size, and 6000 in all"
+elif [ -z "$PPN" ]; then
 	die 'no network interface was found on the first node; set PPN'
 elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
 	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; request more"
@@ -113,8 +125,8 @@ printf '%s\n' "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
 	>"$result/environment.txt"
 nodes=$(timeout 5 scontrol show hostnames "$SLURM_JOB_NODELIST") || die 'scontrol failed'
 cores=$((CORES < PPN ? 1 : CORES / PPN))
-ending='' launcher=''
-trap 'ending=yes; test -z "$launcher" || { kill $launcher 2>/dev/null; wait $launcher; }' TERM
+ending='' child=''
+trap 'trap "" TERM; ending=yes; test -z "$child" || { kill $child; wait $child; } 2>/dev/null' TERM
 for size in $SWEEP; do
 	failures=0
 	for run in $(seq "$RUNS"); do
@@ -125,36 +137,39 @@ for size in $SWEEP; do
 		elif [ "$failures" -ge 2 ]; then
 			outcome='not launched: two launches of this size failed in a row'
 		elif find_nodes "$size" "$list"; [ "$found" -lt "$size" ]; then
+			echo "$nodes" | grep -vxFf "$list" >"$result/lost"
 			outcome="not launched: only $found of the $SLURM_JOB_NUM_NODES nodes \
-respond, not $(echo "$nodes" | grep -vxFf "$list" | head -n 20 | paste -s -d ' ' -)"
+respond, not $(timeout 5 scontrol show hostlist "$PWD/$result/lost" 2>/dev/null | grep . ||
+	paste -s -d ' ' "$result/lost")"
 		else
 			launch
-			failures=$((status ? failures + 1 : 0))
+			failures=$((of_launch ? failures + 1 : 0))
 		fi
 		test -e "$output" || echo "$outcome" >"$output"	# there was no launch
 		echo "launch $run of $RUNS on $size nodes: $outcome"
 	done
 done
-
 if [ -z "$ending" ]; then
-	find_nodes "$SLURM_JOB_NUM_NODES" "$result/nodes.txt"
-	{
-		printf '\nThe nodes and the programs, after the last launch:\n'
-		timeout --kill-after=10 60 srun --overlap --nodelist="./$result/nodes.txt" \
-			--nodes="$found" --ntasks-per-node=1 job/environment --node |
-			job/environment --kinds
-		sha256sum ziatest ziaprobe
-	} >>"$result/environment.txt"
-	rm "$result/nodes.txt"
+	find_nodes "$SLURM_JOB_NUM_NODES" "$result/nodes"
+	run timeout --kill-after=10 60 srun $SRUN_OPTIONS --overlap --nodelist="./$result/nodes" \
+		--nodes="$found" --ntasks-per-node=1 job/environment --node >"$result/hardware"
+	job/environment --after <"$result/hardware" >>"$result/environment.txt"
 fi
-test -n "$ending" || timeout --kill-after=10 60 job/summarize --pictures "$result" "$result" \
+rm -f "$result/steps" "$result/lost" "$result/nodes" "$result/hardware"
+(trap '' TERM && cd "$result" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z |
+	xargs -0 sha256sum >SHA256SUMS)	# scancel signals all processes of the script
+test -n "$ending" || run timeout --kill-after=10 60 job/summarize --pictures "$result" "$result" \
 	>"$result/summary.txt"
-status=$?
-test -s "$result/summary.txt" || rm -f "$result/summary.txt"
+trap '' TERM
+if [ -n "$ending" ] || [ ! -s "$result/summary.txt" ]; then
+	rm -f "$result/summary.txt" "$result"/*.svg
+fi
 tar -czf "$result.part" "$result"
-{ test $? -le 1 && mv "$result.part" "$result.tar.gz"; } ||	# 1: a file changed
+if [ $? -gt 1 ] || ! mv "$result.part" "$result.tar.gz"; then	# 1: a file changed
 	die "cannot write $PWD/$result.tar.gz; what it would contain is in $result"
-echo "The archive is $PWD/$result.tar.gz"
-cat "$result/summary.txt" 2>/dev/null && exit "$status"
-echo "For a summary, run job/summarize $result.tar.gz; it needs python3 (3.6 or later)"
+fi
+cat "$result/summary.txt" 2>/dev/null ||
+	echo "For a summary, run job/summarize $result.tar.gz; it needs python3 (3.6 or later)"
+echo "The archive is $PWD/$result.tar.gz, SHA-256 $(sha256sum <"$result.tar.gz" | cut -c -64)"
+test ! -e "$result/summary.txt" || exit "$status"
 test -z "$(grep -rLx 'status 0' "$result/output")"

@@ -137,6 +137,7 @@ NICS=1
 --nodes=4
 END
 refused 'a blank' "'SWEEP= ' is not valid; .*" 'SWEEP= '
+refused 'an empty argument' "'' is not valid; .*" ''
 refused 'two lines' "'RUNS=1\|2' is not valid; .*" "$(printf 'RUNS=1\n2')"
 no_job='this is not a batch job with a single component; submit the script with sbatch'
 refused 'outside a job' "$no_job" PPN=1
@@ -154,6 +155,10 @@ rm -r here/ziatest-*
 export SLURM_JOB_NUM_NODES=2 SLURM_JOB_NODELIST=n1,n2 SLURM_JOB_CPUS_PER_NODE='16(x2)'
 refused 'a size above the job' 'SWEEP asks for 3 nodes, but the job has 2; request more' \
 	SWEEP='2 3' PPN=1
+many='is too large; at most 1000 launches of each size, and 6000 in all'
+refused 'more than 1000 launches of a size' "RUNS=1001 $many" RUNS=1001 PPN=1
+SLURM_JOB_NUM_NODES=7 refused 'more than 6000 launches' "RUNS=900 $many" RUNS=900 PPN=1 \
+	SWEEP="$(seq -s ' ' 7)"
 rm here/changes.diff
 refused 'no build' 'there is no build in /.*/here; run make, and submit the job from there'
 unset SLURM_JOB_ID SLURMD_NODENAME SLURM_JOB_NUM_NODES SLURM_JOB_NODELIST SLURM_JOB_CPUS_PER_NODE
@@ -175,14 +180,21 @@ clone=small
 is 'a sweep: the files and the status' "$left $status" './ziatest-virtual-ID.tar.gz 0'
 is 'a sweep: the files in the archive' "$(tar -tzf sweep/ziatest-*.tar.gz |
 	sed 's/^ziatest-virtual-[0-9]*.//; /\/$\|^$/d' | sort | paste -s -d ' ' -)" \
-	"build.txt changes.diff environment.txt$(printf ' nodes-%s.txt' 2-1 2-2 4-1 4-2)\
+	"SHA256SUMS build.txt changes.diff environment.txt$(printf ' nodes-%s.txt' 2-1 2-2 4-1 4-2)\
 $(printf ' output/%s.txt' 2-1 2-2 4-1 4-2)$(printf ' ranks-%s.csv' 2-1 2-2 4-1 4-2) \
 ranks.svg results.csv scaling.svg summary.txt"
 launched='launch [0-9] of [0-9] on [0-9] nodes: status 0; Time test [^|]*'
-like 'a sweep: the log' "$log" \
-	"($launched\|){4}The archive is /.*/sweep/ziatest-virtual-[0-9]*.tar.gz\|Ziatest: job .*"
-is 'a sweep: the log ends with the summary' "$(sed '1,/^The archive/d' sweep/log)" \
+like 'a sweep: the log' "$log" "($launched\|){4}Ziatest: job .*\|The archive is \
+/.*/sweep/ziatest-virtual-[0-9]*.tar.gz, SHA-256 $(cat sweep/*.gz | sha256sum | cut -c -64)"
+is 'a sweep: the summary in the log' "$(sed '/^launch /d; /^The archive/d' sweep/log)" \
 	"$(cat sweep/ziatest-*/summary.txt)"
+sums_are_complete() {	# CASE: all files, except the summary and the pictures, in their order
+	is "$1: the checksums" "$(mkdir "$1/unpacked" && tar -C "$1/unpacked" -xzf "$1"/*.gz &&
+		cd "$1"/unpacked/* && sha256sum --quiet -c SHA256SUMS && cut -c 67- SHA256SUMS)" \
+		"$(cd "$1"/unpacked/* && find . -type f | sed 's/^..//' | LC_ALL=C sort |
+			grep -vx 'SHA256SUMS\|summary.txt\|.*[.]svg')"
+}
+sums_are_complete sweep
 is 'a sweep: the outputs end in the status' "$ends" '2-1 status 0
 2-2 status 0
 4-1 status 0
@@ -200,7 +212,7 @@ NODES_UNUSED=[0-9] [^|]*\|CORES=14\|INTERFACES=\|PROBE=/.*/sweep/ziaprobe on [^|
 SRUN=/.*/srun\|slurm-wlm [0-9.]*\|(.*\|)?SLURM_DISTRIBUTION=cyclic\|.*\|SLURM_LABELIO=1\|.*\|\
 UCX_TLS=tcp\|ZIATEST_SYNC=0\|ExcNodeList=n8\|Features=\(null\)\|ReqNodeList=n\[1-4]\|\|\
 The batch script:\|	#!/bin/sh\|.*\|\|The nodes and the programs, after the last launch:\|\
-4 nodes: interfaces 0, rate 0 Mb/s, down 0, cores [0-9]*, threads [0-9]*, memory [0-9]* GiB, [^|]*\
+4 nodes: interfaces 0, rate 0 Mb/s, down 0, cores [0-9]*, threads [0-9]*, memory [0-9.]* GiB, [^|]*\
 \|[0-9a-f]{64}  ziatest\|[0-9a-f]{64}  ziaprobe"
 
 job no-interface '' --nodes=1
@@ -225,7 +237,8 @@ clone=clone
 job no-python "PATH=$PWD/python:$PATH" --nodes=1 RUNS=1 PPN=1
 is 'no python3: an archive' "$left $status" './ziatest-virtual-ID.tar.gz 0'
 is 'no python3: no summary' "$(cd no-python && ls ziatest-*/s* 2>/dev/null)" ''
-like 'no python3: the log' "$log" '.*\|For a summary, run job/summarize ziatest-[^|]*'
+like 'no python3: the log' "$log" \
+	'.*\|For a summary, run job/summarize ziatest-[^|]*\|The archive is [^|]*'
 job no-python-failed "PATH=$PWD/python:$PATH" --nodes=1 RUNS=1 PPN=1 SRUN_OPTIONS=--no-such-option
 is 'no python3 and a launch that failed: the status' "$left $status" './ziatest-virtual-ID.tar.gz 1'
 clone=small
@@ -259,6 +272,33 @@ $(echo "$ends" | sort)" './ziatest-virtual-ID.tar.gz ./ziatest-virtual-ID.tar.gz
 2-2 status 0
 2-2 status 0'
 
+# A Slurm that answers late, or never: no step is cancelled that squeue has not shown.
+for case in late never; do
+	mkdir slow-$case
+	printf '#!/bin/sh\necho "$@" >>cancelled\n' >slow-$case/scancel
+done
+printf '#!/bin/sh\nsleep 20\nexec %s "$@"\n' "$(command -v squeue)" >slow-late/squeue
+printf '#!/bin/sh\nexec sleep 1000\n' | tee slow-never/squeue >slow-never/sinfo
+# Its hardware has two threads per core.
+cat >slow-never/scontrol <<END
+#!/bin/sh
+case \$* in
+*'show node'*) exec sleep 1000 ;;
+esac
+exec $(command -v scontrol) "\$@"
+END
+printf '#!/bin/sh\necho "Thread(s) per core:  2"\n' >slow-never/lscpu
+chmod +x slow-*/*
+for case in late never; do
+	job $case "PATH=$PWD/slow-$case:$PATH" --nodes=1 RUNS=1 PPN=1 &
+done
+# A cancelled job packs a whole archive.
+mkdir slow-tar
+printf '#!/bin/sh\nscancel "$SLURM_JOB_ID"\nsleep 5\nexec %s "$@"\n' "$(command -v tar)" \
+	>slow-tar/tar
+chmod +x slow-tar/tar
+job packing "PATH=$PWD/slow-tar:$PATH" --nodes=1 RUNS=1 PPN=1 &
+
 # The end of a job. In the background, because Slurm looks at the time only now and then.
 SHIM='0 Init sleep 100' job ending '' '--nodes=1 --nodelist=n8 --time=2' RUNS=2 PPN=1 "$injected" &
 # shellcheck disable=SC2016 # a shell reads it
@@ -272,7 +312,8 @@ ending() {	# WHAT
 		'1-1 status [1-9][0-9]*\|1-2 not launched: the job is ending'
 	is "$1: an archive" "$left" ./ziatest-virtual-ID.tar.gz
 	like "$1: no summary, and how to make one" "$log" \
-		'.*\|For a summary, run job/summarize ziatest-[^|]*(\|slurmstepd: .*)?'
+		'.*\|For a summary, run job/summarize ziatest-[^|]*\|The archive is .*'
+	sums_are_complete "$1"
 }
 ending 'a job that is cancelled'
 
@@ -373,12 +414,25 @@ is 'the kinds of nodes' "$({
 	seq -f 'n%g interfaces 2, cores 64' 20
 	seq -f 'n%g interfaces 1, cores 64' 21 31
 	echo n32 interfaces 2, cores 32
-} | sort -R | small/job/environment --kinds)" "20 nodes: interfaces 2, cores 64
+} | sort -R | (cd small && job/environment --after) | grep '^[0-9]* node')" "20 nodes: interfaces 2, cores 64
 11 nodes: interfaces 1, cores 64 (n21 n22 n23 n24 n25 n26 n27 n28 n29 n30)
 1 node: interfaces 2, cores 32 (n32)"
 
 # The jobs in the background, and those that lose a node
 wait
+look late
+is 'squeue answers after 20 s: nothing is cancelled' \
+	"$ends $(grep -c 'the step has' late/ziatest-*/output/*) $(cat late/cancelled 2>/dev/null)" \
+	'1-1 status 0 0 '
+look never
+like 'squeue never answers: the output says so, and nothing is cancelled' \
+	"$(tail -n 2 never/ziatest-*/output/1-1.txt) $(cat never/cancelled 2>/dev/null)" \
+	'Slurm did not say whether the step has ended\|status 0 '
+is "scontrol does not answer: lscpu's threads" "$(grep ^CORES never/ziatest-*/environment.txt)" \
+	CORES=7
+look packing
+is 'cancelled while the archive is packed: an archive' "$left" ./ziatest-virtual-ID.tar.gz
+sums_are_complete packing
 look ending
 ending 'a job that runs out of time'
 look stuck
