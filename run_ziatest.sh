@@ -55,8 +55,8 @@ run() {	# COMMAND...
 # Waits until the launch's step has ended, at most a minute. If squeue shows it, cancels it twice.
 await_step() {
 	begun=$(date +%s) passed=0 cancel_at=0 known='Slurm did not say whether the step has ended'
-	while [ -z "$ending" ] && [ "$passed" -lt 60 ]; do
-		run timeout $((passed < 30 ? 30 : 60 - passed)) squeue --noheader --steps \
+	while [ -z "$ending" ] && [ "$passed" -lt 58 ]; do	# a last sleep makes it 60
+		run timeout $((passed < 28 ? 30 : 58 - passed)) squeue --noheader --steps \
 			--format='%j %i' --jobs="$SLURM_JOB_ID" >"$result/steps"
 		id=$(sed -nE "s/^$step ($own)/\1/p" "$result/steps")
 		if [ "$status" -eq 0 ] && [ -z "$id" ]; then
@@ -64,7 +64,7 @@ await_step() {
 		elif [ "$status" -eq 0 ] && [ "$passed" -ge "$cancel_at" ]; then
 			known='the step has not ended'
 			cancel_at=$((cancel_at + 30))
-			timeout 5 scancel "$id" 2>/dev/null
+			timeout 5 scancel "$id" 2>/dev/null &	# it may be slow, too
 		fi
 		sleep 2
 		passed=$(($(date +%s) - begun))

@@ -414,7 +414,8 @@ is 'the kinds of nodes' "$({
 	seq -f 'n%g interfaces 2, cores 64' 20
 	seq -f 'n%g interfaces 1, cores 64' 21 31
 	echo n32 interfaces 2, cores 32
-} | sort -R | (cd small && job/environment --after) | grep '^[0-9]* node')" "20 nodes: interfaces 2, cores 64
+} | sort -R | (cd small && job/environment --after) | grep '^[0-9]* node')" "\
+20 nodes: interfaces 2, cores 64
 11 nodes: interfaces 1, cores 64 (n21 n22 n23 n24 n25 n26 n27 n28 n29 n30)
 1 node: interfaces 2, cores 32 (n32)"
 
