@@ -69,6 +69,7 @@ has no place for N
 is not a launcher
 is not a multiple of N
 is not a program
+libziaprobe.so was built with
 must be a number
 must be a whole number
 N, the number of processes per node, is missing
