@@ -157,3 +157,9 @@ with open(os.path.join(top, 'run_ziatest.sh')) as script:
           '%s nodes: interfaces %s, rate 200000 Mb/s, down 0, cores 64, threads 2, memory 251 GiB, '
           'AMD EPYC 7763, 5.14.21' % (system, ppn), '',
           'The programs, after the last launch:', *sums)
+names = [os.path.relpath(os.path.join(directory, name), out)
+         for directory, _, files in os.walk(out) for name in files]
+with open(os.path.join(out, 'SHA256SUMS'), 'w') as file:
+    for name in sorted(names):
+        with open(os.path.join(out, name), 'rb') as content:
+            file.write('%s  %s\n' % (hashlib.sha256(content.read()).hexdigest(), name))
