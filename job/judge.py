@@ -84,7 +84,7 @@ def to_review(job):
     if job.figure and job.figure.ranks.warm:
         nodes = plural(len(job.figure.ranks.hosts), 'node')
         name = job.figure.name if job.before else 'the first launch'
-        yield [f'warm start: {job.figure.ranks.warm} of {nodes} read no page of a file in {name}']
+        yield [f'warm start: {job.figure.ranks.warm} of {nodes} read nothing from disk in {name}']
     yield ['nodes of more than one kind: ' + kind.line for kind in job.kinds[1:]]
     yield [f'network interfaces that are down: {kind.down} on {kind.where}'
            for kind in job.kinds if kind.down]

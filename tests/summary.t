@@ -181,7 +181,7 @@ bytes \(at least 104857600 required\), on -\|build            commit -, sources 
 # To review, in its order
 reviewed 'all kinds of points' "launch 2 on 8 nodes: not launched: x\|launch 3 on 4 \
 nodes: the clock of n2 is off by -6.030 ms\|launches not started on a node of the job: 1\|warm \
-start: 2 of 8 nodes read no page of a file in the first launch\|nodes of more than one kind: 1 \
+start: 2 of 8 nodes read nothing from disk in the first launch\|nodes of more than one kind: 1 \
 node: interfaces 0, rate 1, down 3, cores 8 \(n7\)\|network interfaces that are down: 3 on 1 node \
 \(n7\)\|no network interface found on 1 node \(n7\)\|setting: SYSTEM_NODES=8 \(found: \
 9\)\|setting: PPN=2 \(network interfaces: [^|]*1\)\|setting: SRUN_OPTIONS=--bcast\|nodes outside \
