@@ -25,7 +25,7 @@ def problems(job):
         if kind.interfaces > job.ppn:
             count = f'{kind.interfaces} network interfaces'
             yield f'ranks per node: {job.ppn} for {count} on {kind.where}'
-    if job.valid and job.smallest < SMALLEST:
+    if job.valid and not job.smallest >= SMALLEST:
         yield f'executable: {job.smallest:.0f} bytes, fewer than {SMALLEST}'
     yield from changed_files(job)
     yield from map(describe, job.before)
@@ -53,7 +53,9 @@ def describe(launch):
     text, kept = launch.last_line or 'no output', launch.kept
     if launch.was_made and launch.status is None:
         text = 'no status'
-    clues = list(dict.fromkeys(kept['cause'] + kept['own error'] + kept['error']))
+    elif launch.status == 0 and not kept['failure']:
+        text += ', but its row or file of ranks is missing'
+    clues = list(dict.fromkeys(kept['cause'] + kept['failure'] + kept['error']))
     return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *clues[:3]])
 
 def silence(launch):

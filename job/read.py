@@ -14,7 +14,7 @@ import tarfile
 from datetime import datetime, timedelta
 
 LARGEST_JOB = 1 << 30  # bytes of all files
-MOST_LINES, MOST_LAUNCHES = 12000000, 6000  # of a job
+MOST_LINES, MOST_LAUNCHES = 22000000, 6000  # of a job; 1 GiB of ranks and nodes has 21 million
 MOST_NODES = 100000  # of a launch
 LONGEST_LINE = 10000  # a longer one counts as several
 JOB_FILE = re.compile(r'(?P<directory>(?:.*/)?)(?P<name>environment\.txt|build\.txt|changes\.diff|'
@@ -48,11 +48,11 @@ START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 TIMEOUT = re.compile(r'timeout of [0-9]+ s: (?:rank [0-9]+|a rank) on ([^\s.]+)')
 # The lines of an output that are kept: nine of each sort
 SORTS = {'result': 'Time test was completed in', 'failure': 'zia(?:test|probe): error:',
-         'warning': 'ziaprobe: warning:', 'timeout': 'timeout of',
+         'warning': 'ziaprobe: warning:',
          'not ended': 'the step has not ended|Slurm did not say whether the step has ended',
          'cause': 'PMI support|OPAL ERROR: Unreachable|execve|shared libraries|failed on node|'
                   'Node failure on|not found',
-         'own error': 'ziaprobe: error:', 'error': '(?i:error)'}
+         'error': '(?i:error)|timeout of'}
 KEPT = re.compile('|'.join(SORTS.values()))
 PATTERNS = {sort: re.compile(pattern) for sort, pattern in SORTS.items()}
 
@@ -73,8 +73,7 @@ class File:
             yield line.decode('ascii', 'replace')
 
     def rows(self, record):
-        """Yields its rows as RECORDs, which are namedtuples, except damaged rows. Columns NAME_ms
-        and NAME_bytes are numbers. ziaprobe quotes nothing, and replaces commas."""
+        """Yields its undamaged rows as namedtuples; NAME_ms and NAME_bytes are numbers."""
         lines, columns = self.lines(), record._fields
         header = next(lines, '')
         if header.endswith('\r\n'):
@@ -86,8 +85,8 @@ class File:
             cells = line.rstrip('\n').split(',')
             if line.endswith('\n') and len(cells) == len(columns):
                 try:
-                    yield record(*(float(cell or 'nan') if is_number else cell
-                                   for cell, is_number in zip(cells, are_numbers)))
+                    yield record(*[float(cell or 'nan') if is_number else cell
+                                   for cell, is_number in zip(cells, are_numbers)])
                 except ValueError:
                     pass
 
@@ -132,7 +131,7 @@ def job_files(path):
             yield File(file, match['name'], match['kind'], launch, lines)
 
 def known(times_):
-    return [time for time in times_ if not math.isnan(time)]
+    return [time for time in times_ if time == time]  # NaN differs from itself
 
 def median(times_, fewest=1):
     """The lower median of the known times; NaN if there are fewer than FEWEST"""

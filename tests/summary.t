@@ -407,14 +407,10 @@ for round in 1 2 3 4 5; do
 	draw_number "$(wc -l <job/SHA256SUMS)"
 	file=$(sed -n "${drawn}s/^[^ ]*  //p" job/SHA256SUMS)
 	draw_number 3
-	case $drawn in
-	1) edit='echo >>' ;;
-	2) edit='truncate -s -1 ' ;;
-	3) edit='sed -i "1s/^/x/" ' ;;
-	esac
-	case $file in
-	environment.txt | changes.diff) edit='echo >>' ;;	# it is needed, or empty
-	*.csv) edit=${edit#sed*} edit=${edit:-echo >>} ;;	# the header is needed
+	case $drawn$file in
+	?environment.txt | ?changes.diff | 1*) edit='echo >>' ;;	# needed, or empty
+	2* | ?*.csv) edit='truncate -s -1 ' ;;	# the header is needed
+	3*) edit='sed -i "1s/^/x/" ' ;;
 	esac
 	changed "round $round: $edit$file" "$file" "$edit$file"
 done
@@ -422,6 +418,8 @@ says 'a program that was rebuilt' 1 'Problems\|ziaprobe was rebuilt while the jo
 	'sed -i "s/^.*  ziaprobe$/$(printf %064d 0)  ziaprobe/" build.txt'
 edited "a bidder's letter, the summary, and the pictures" 0 'No problems' \
 	'touch letter.pdf summary.txt scaling.svg ranks.svg output/x.txt'
+edited "a bidder's file that was there when the job ended, and is not handed in" 0 'No problems' \
+	'echo "$(printf %064d 0)  notes.txt" >>SHA256SUMS'
 ok 'sha256sum agrees with the list' sh -c 'cd job && sha256sum --quiet -c SHA256SUMS'
 
 # Hostile files
