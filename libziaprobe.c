@@ -6,10 +6,10 @@
  * of any of them is measured as ziaprobe measures its own MPI_Init: it runs begin(), then the
  * function that the program would have called without the library, then measure(). Then the program
  * goes on as if the library were not there. Errors are printed, but have no other effect, except
- * that the job ends if memory is short.
+ * that the job ends if memory is short, and ranks end if the timeout expires.
  *
  * On the clock: the constructor, looking up the functions (about 10 us), finding out which MPI
- * library the program uses, and splitting the arguments.
+ * library the program uses, splitting the arguments, and the calls for stderr and the locale.
  */
 #include "observe/notes.h"
 
@@ -34,7 +34,7 @@ int measure(void);
 static bool wanted; /* whether this process is to be measured */
 static atomic_bool called; /* set by the first call, which is measured */
 
-/* Notes that the libraries are loaded. Changes nothing that the program could notice, not errno. */
+/* Notes that the libraries are loaded. Changes nothing the program could notice, not even errno. */
 __attribute__((constructor)) static void begin_process(void)
 {
 	int before = errno;
@@ -45,8 +45,8 @@ __attribute__((constructor)) static void begin_process(void)
 	errno = before;
 }
 
-/* Returns whether this process may have had a child. One that it has waited for caused page faults.
- * If it ignores SIGCHLD, children leave no trace. */
+/* Returns whether this process may have had a child. A child that was waited for has page
+ * faults. If this process ignores SIGCHLD, children leave no trace. */
 static bool may_have_had_child(void)
 {
 	struct sigaction action;
@@ -59,8 +59,8 @@ static bool may_have_had_child(void)
 	       children.ru_minflt > 0 || waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Prints an error if rank 0 ends and was not measured, unless it, or the parent of a process that
- * the launcher did not start, may be a wrapper whose child was measured. */
+/* Prints an error if rank 0 ends and was not measured, unless it may be a wrapper whose child was
+ * measured, or was started by such a wrapper. */
 __attribute__((destructor)) static void end_process(void)
 {
 	if (!wanted || called || launched_world().rank != 0 || !is_started_by_launcher() ||
@@ -74,8 +74,8 @@ __attribute__((destructor)) static void end_process(void)
 
 /* Returns whether the program's MPI is of the same kind, Open MPI or another, as the one that this
  * library was built with. If the kinds differ, so do their types, and no other MPI function may be
- * called. In that case, prints an error, once per job. Derivatives of Open MPI are known by a
- * symbol that the library, or one that it depends on, holds. */
+ * called. In that case, prints an error, once per job. Derivatives of Open MPI are recognised
+ * by a symbol that the library, or one that it depends on, defines. */
 static bool is_same_mpi(void)
 {
 	bool is_open_mpi = false;

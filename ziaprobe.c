@@ -27,10 +27,10 @@
  *
  * 'mkdir plain; mpicc -DPLAIN ziaprobe.c -o plain/ziaprobe' builds this file without those calls:
  * the benchmark alone, which neither checks nor explains its result. The layers that do can be read
- * one by one. observe/ is what each rank records about itself: begin with observe/calls.c. explain/
- * is how rank 0 checks and explains these records: begin with explain/explain.c. libziaprobe.c
- * measures other programs with begin() and measure(). The check finds only what was recorded: for
- * example, not that a clock was set before main.
+ * one by one. In observe/, each rank makes a record of itself: begin with observe/calls.c. In
+ * explain/, rank 0 checks and explains these records: begin with explain/explain.c. libziaprobe.c
+ * measures other programs with begin() and measure(). The check cannot find what was not recorded,
+ * such as a clock that was set before main.
  *
  * Exit status: 0 on success; 1 on rank 0 if the measurement is invalid, if output cannot be
  * written, or if MPI and the launcher do not match; 2 on every rank if the arguments or the number
@@ -146,7 +146,7 @@ static void exchange(int64_t since)
 	}
 }
 
-/* Returns the rank with the latest of STAMPS, which are 0 for responders; the lowest such rank. */
+/* Returns the lowest of the ranks with the latest of STAMPS, which are 0 for responders. */
 static int find_latest(const int64_t *stamps, int size)
 {
 	int latest = 0;
@@ -172,7 +172,7 @@ static void gather(void)
 	free(stamps);
 }
 
-/* Prints the result, also if stderr is wide-oriented. Returns whether it could be written. */
+/* Prints the result, even if stderr is wide-oriented. Returns whether it could be written. */
 static bool print_result(void)
 {
 	long long s = launch.time / 1000000;

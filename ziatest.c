@@ -12,10 +12,10 @@
  * not search PATH. The stamp is read from the realtime clock, because the end is read on other
  * nodes.
  *
- * ziatest runs what a shell would run if given the printed line, but a launcher of plain words
- * without a shell: it keeps ziatest's process id, so signals sent to ziatest reach it. If a name
- * means both a program and a builtin of the shell, the program is run. Everything else, and a
- * launcher that cannot be run, goes to /bin/sh.
+ * ziatest runs what a shell would run if given the printed line. A launcher of plain words runs
+ * without a shell and keeps ziatest's process id, so signals sent to ziatest reach it. If a name is
+ * both a program and a builtin of the shell, the program is run. Everything else, and a launcher
+ * that cannot be run, goes to /bin/sh.
  */
 #define _GNU_SOURCE /* adjtimex, getopt_long */
 
@@ -325,9 +325,9 @@ static char *join(char **words)
 
 /* Describes the launch node to ziaprobe. The names begin with OMPI_ because, over ssh, Open MPI's
  * mpirun passes on only such variables. OMPI_ZIATEST_NODE is the node's boot id or, without one,
- * its name; OMPI_ZIATEST_PID the id of this process, which becomes the launcher; OMPI_ZIATEST_SYNC
- * the maximum error of the node's clock in us: ZIATEST_SYNC, or else the kernel's, unless that is
- * 16 s, its limit. STA_UNSYNC is not used: chrony without rtcsync never clears that flag. */
+ * its name. OMPI_ZIATEST_PID is the id of this process, which becomes the launcher.
+ * OMPI_ZIATEST_SYNC is the clock's maximum error in us: ZIATEST_SYNC or, if unset, the kernel's,
+ * unless that is 16 s, its limit. Not STA_UNSYNC: chrony without rtcsync never clears it. */
 static void describe_launch_node(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");

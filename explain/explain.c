@@ -1,8 +1,8 @@
 /*
  * explain.c - what rank 0 prints and writes about a valid run, after the result
  *
- * Before, judge.c has checked it. analysis.h lists the files of explain/, which know no MPI and run
- * off the clock, on rank 0.
+ * judge.c has already checked the run. analysis.h lists the files of explain/. They do not use MPI,
+ * and run off the clock, on rank 0.
  */
 #include "analysis.h"
 

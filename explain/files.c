@@ -130,7 +130,7 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	return close_file(file, run->csv);
 }
 
-/* Writes a row for each rank to the file of --ranks, instead of its rows. Returns the exit
+/* Writes a row for each rank to the file of --ranks, replacing its old rows. Returns the exit
  * status. */
 int write_ranks(const struct run *run)
 {

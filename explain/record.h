@@ -39,7 +39,7 @@ enum mark {
 	PARENT_CREATED, /* the daemon that created this process, or the wrapper around it */
 	CREATED, /* this process, or that wrapper */
 	LIBRARIES_LOADED, /* those that the user's program is linked with; not of ziaprobe */
-	MAIN_ENTERED, /* by the user's program: MPI_Init called */
+	MAIN_ENTERED, /* main of ziaprobe, or the user's program's call of MPI_Init */
 	FENCE_ENTERED,
 	FENCE_LEFT,
 	FENCES_END = FENCE_ENTERED + 2 * FENCES,

@@ -77,7 +77,7 @@ class File:
         lines, columns = self.lines(), record._fields
         header = next(lines, '')
         if header.endswith('\r\n'):
-            raise ValueError(f'{self.name} has line ends of Windows; convert it with dos2unix')
+            raise ValueError(f'{self.name} has Windows line endings; convert it with dos2unix')
         if header.endswith('\n') and header != ','.join(columns) + '\n':
             raise ValueError(f'{self.name} is of another version of Ziatest; use its job/summarize')
         are_numbers = [column.endswith(('_ms', '_bytes')) for column in columns]

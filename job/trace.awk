@@ -29,7 +29,7 @@ function group_of(call, whole,   name, bare, about) {
 	return about == "" ? name : name " " about
 }
 
-# Prints the ROWS groups with the most time, of lines FROM to TO - 1, if all take LEAST ms or more
+# Prints the ROWS groups of lines FROM to TO - 1 with the most time, if all take LEAST ms in total
 function print_table(from, to, part, rows, least,   i, calls, all, sum, count, longest) {
 	for (i = from; i < to; i++)
 		if (group[i] != "") {

@@ -21,7 +21,7 @@ static int64_t boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
 static struct run gathered; /* on rank 0 */
 
-/* The libraries that the user's program is linked with are loaded. On the clock. */
+/* Notes that the libraries that the user's program is linked with are loaded. On the clock. */
 void observe_loaded(void)
 {
 	watch_thread();

@@ -4,7 +4,7 @@
  * Ranks wait for each other in fences of the process manager. When built by make, the executable
  * defines and exports the functions that MPI libraries call to enter a fence. Each function takes a
  * stamp, calls the library's function of the same name with the caller's arguments, whatever they
- * are, and takes another stamp. A callback is called by one of ours. The caller gets the result.
+ * are, and takes another stamp. Our callback calls the caller's. The caller gets the result.
  *
  * Other MPI libraries, such as MPICH, have a PMI client built in. It writes commands to a
  * descriptor, PMI's wire, and reads the answers. So read and write are intercepted, too: a fence
@@ -249,9 +249,9 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 	return result;
 }
 
-/* As the C library's usleep. If Open MPI calls it while the callback of a non-blocking fence is
- * outstanding, this rank waits in that fence. That other libraries (libpsm2, libinfinipath,
- * libfabric) call it, too, counts as work. */
+/* Like the C library's usleep. If Open MPI calls it while the callback of a non-blocking fence is
+ * outstanding, this rank waits in that fence. Calls from other libraries (libpsm2, libinfinipath,
+ * libfabric) count as work. */
 EXPORTED int usleep(useconds_t us)
 {
 	struct timespec time = {us / 1000000, us % 1000000 * 1000};

@@ -91,8 +91,8 @@ int64_t observe_init(void); /* takes and returns the stamp of MPI_Init's return 
  * exit status of this rank, and returns false. */
 bool observe_world(int rank, int size, int *status);
 
-/* Notes that this rank is in STATE since the stamp SINCE, waiting for RANK, or for none if that is
- * -1. Called on the clock, too. */
+/* Notes that this rank has been in STATE since the stamp SINCE, waiting for RANK, or for no rank if
+ * RANK is -1. Also called on the clock. */
 void observe_state(enum state state, int rank, int64_t since);
 
 /* Returns COUNT > 0 elements of SIZE bytes, all 0. If memory is short, aborts with an error. */

@@ -109,7 +109,7 @@ static struct process read_parent(struct process process, int64_t boot)
 	return read_process(path, boot);
 }
 
-/* mpirun and its daemons, and all processes that start ranks, each between two blanks */
+/* mpirun and its daemons, and the processes known to start ranks, each between two blanks */
 #define MPIRUN " mpirun mpiexec orterun prterun orted prted "
 #define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
 
@@ -123,8 +123,8 @@ static bool is_one_of(const char *names, const struct process *process)
 	return strstr(names, word) != NULL;
 }
 
-/* Returns whether the launcher started this process itself, rather than a process that it has
- * started. */
+/* Returns whether this process was started by the launcher itself, and not by a process that the
+ * launcher started. */
 bool is_started_by_launcher(void)
 {
 	struct process self = read_process("/proc/self/stat", 0), parent = read_parent(self, 0);
@@ -166,8 +166,8 @@ void read_creation(struct record *record, int64_t boot)
 	struct pair created = find_created(own, record->at[START] - 2 * TICK, launcher, boot);
 	int64_t oldest = own.child.born;
 
-	/* Main is always entered after the start. What ziatest's launcher created was also created
-	 * after it: this process, and its slurmstepd. */
+	/* Main is always entered after the start. If ziatest's launcher created this process or its
+	 * slurmstepd, that happened after the start, too. */
 	record->existed = record->at[MAIN_ENTERED];
 	if (strcmp(own.parent.name, "slurmstepd") == 0)
 		oldest = own.parent.born;

@@ -35,7 +35,7 @@ struct estimate read_offset(clockid_t clock)
 	return closest;
 }
 
-/* From now on, readings are of the calling thread. Returns whether they were so before. */
+/* Makes later readings those of the calling thread. Returns whether it was watched before. */
 bool watch_thread(void)
 {
 	pid_t before = thread;
@@ -87,7 +87,7 @@ struct work read_work(void)
 	return work;
 }
 
-/* Keeps a reading of what this process has done so far, as that at MARK. */
+/* Stores a reading of what this process has done so far as the one for MARK. */
 void note_work(enum mark mark)
 {
 	mine.readings[mark - LIBRARIES_LOADED] = read_work();

@@ -347,7 +347,7 @@ done
 sed 's/$/\r/' job/ranks-16-1.csv >few.csv
 run "$summarize" few.csv
 is 'a file of ranks with line ends of Windows' "$out$err/$status" \
-	'summarize: error: few.csv: few.csv has line ends of Windows; convert it with dos2unix/2'
+	'summarize: error: few.csv: few.csv has Windows line endings; convert it with dos2unix/2'
 job job
 
 # Files that were changed after the job
@@ -435,7 +435,7 @@ refused 'a ranks file of another version' "summarize: error: it: ranks-4-2.csv $
 	'sed -i 1s/mpi_init_ms,completed_ms/completed_ms,mpi_init_ms/ ranks-4-2.csv'
 for file in results.csv ranks-4-2.csv; do
 	refused "line ends of Windows in $file" \
-		"summarize: error: it: $file has line ends of Windows; convert it with dos2unix" \
+		"summarize: error: it: $file has Windows line endings; convert it with dos2unix" \
 		"sed -i 's/\$/\r/' $file"
 done
 refused 'too many launches' 'it: RUNS and SWEEP ask for more than 6000 launches' 'add RUNS=3001'
