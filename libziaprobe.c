@@ -21,7 +21,6 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #ifndef OPEN_MPI /* Open MPI's mpi.h defines it as 1 */
 #define OPEN_MPI 0

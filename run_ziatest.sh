@@ -118,15 +118,15 @@ elif [ -z "$PPN" ]; then
 elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
 	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; request more"
 fi
+nodes=$(timeout 5 scontrol show hostnames "$SLURM_JOB_NODELIST") || die 'scontrol failed'
+ending='' child=''
+trap 'trap "" TERM; ending=yes; test -z "$child" || { kill $child; wait $child; } 2>/dev/null' TERM
 { mkdir "$result" "$result/output" && cp build.txt changes.diff "$result"; } ||
 	die "cannot write $PWD/$result; if the disk is full, make room"
 printf '%s\n' "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
 	"SYSTEM_NODES=${SYSTEM_NODES:-$NODES_FOUND}" "SRUN_OPTIONS=$SRUN_OPTIONS" "$facts" \
 	>"$result/environment.txt"
-nodes=$(timeout 5 scontrol show hostnames "$SLURM_JOB_NODELIST") || die 'scontrol failed'
 cores=$((CORES < PPN ? 1 : CORES / PPN))
-ending='' child=''
-trap 'trap "" TERM; ending=yes; test -z "$child" || { kill $child; wait $child; } 2>/dev/null' TERM
 for size in $SWEEP; do
 	failures=0
 	for run in $(seq "$RUNS"); do

@@ -87,9 +87,9 @@ static int report_misuse(void)
 {
 	observe_state(WAITS_FOR_OTHERS, -1, now());
 	if (launch.rank == 0 && wrong)
-		fprintf(stderr, "ziaprobe: error: %s\n%s\n", wrong, usage);
+		dprintf(STDERR_FILENO, "ziaprobe: error: %s\n%s\n", wrong, usage);
 	else if (launch.rank == 0)
-		fprintf(stderr,
+		dprintf(STDERR_FILENO,
 			"ziaprobe: error: the number of processes, %d, is not a multiple of N = "
 			"%d; start exactly N = %d processes on every node\n",
 			launch.size, launch.n, launch.n);

@@ -1,8 +1,7 @@
 /*
  * clocks.c - the offsets of the blocks' clocks, and the reference clock
  *
- * Each block has compared its clock with that of its parent in a binomial tree (observe/gather.c):
- * the parent of block i is i & (i - 1).
+ * In the tree of comparisons (observe/gather.c), the parent of block i is i & (i - 1).
  */
 #include "analysis.h"
 

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h> /* MIN, MAX */
+#include <unistd.h>
 
 #define UNKNOWN INT64_MIN /* a time that is not known, or that a rank does not have */
 
@@ -114,8 +115,8 @@ struct run {
 			    * -1; for PARENT_CREATED, of the ranks that mpirun started */
 };
 
-#define print_error(...) fprintf(stderr, "ziaprobe: error: " __VA_ARGS__)
-#define print_warning(...) fprintf(stderr, "ziaprobe: warning: " __VA_ARGS__)
+#define print_error(...) dprintf(STDERR_FILENO, "ziaprobe: error: " __VA_ARGS__)
+#define print_warning(...) dprintf(STDERR_FILENO, "ziaprobe: warning: " __VA_ARGS__)
 
 bool check_run(struct run *run); /* judge.c */
 int explain_run(struct run *run); /* explain.c */

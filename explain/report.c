@@ -4,6 +4,8 @@
  */
 #include "analysis.h"
 
+static FILE *out; /* stderr itself may be wide-oriented */
+
 /* Returns "RANK on HOST", in a static buffer. */
 static const char *place_of(const struct run *run, int rank)
 {
@@ -19,7 +21,7 @@ static void print_partner(const struct run *run, enum column column, int rank, c
 	int partner = run->records[rank].partner;
 
 	if (column == EXCHANGE && partner != rank)
-		fprintf(stderr, "%s%s", with, place_of(run, partner));
+		fprintf(out, "%s%s", with, place_of(run, partner));
 }
 
 /* Prints the step of the critical path that stands out, if there is one. */
@@ -34,16 +36,16 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 	const struct step *step = outlier->step;
 
 	if (!step) {
-		fputs("outlier: none\n", stderr);
+		fputs("outlier: none\n", out);
 		return;
 	}
-	fprintf(stderr, "outlier: %s of rank %s", headings[step->column].name,
+	fprintf(out, "outlier: %s of rank %s", headings[step->column].name,
 		place_of(run, step->end.rank));
 	if (outlier->others > 0)
-		fprintf(stderr, " and %d more rank%s there", outlier->others,
+		fprintf(out, " and %d more rank%s there", outlier->others,
 			outlier->others > 1 ? "s" : "");
 	print_partner(run, step->column, step->end.rank, " with ");
-	fprintf(stderr, ", %s ms above the median%s\n", format_value(step->column, outlier->excess),
+	fprintf(out, ", %s ms above the median%s\n", format_value(step->column, outlier->excess),
 		kinds[outlier->kind]);
 }
 
@@ -51,43 +53,43 @@ static void print_path(const struct run *run, const struct path *path)
 {
 	static const int widths[COLUMNS] = {[CPU] = 7, [CPU_WAIT] = 8, [BLOCKED] = 7, [FAULTS] = 6};
 
-	fputs("\ncritical path        ms      cpu  cpu_wait  blocked  faults  rank\n", stderr);
+	fputs("\ncritical path        ms      cpu  cpu_wait  blocked  faults  rank\n", out);
 	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
 	     step++) {
 		struct point end = step->end, awaited = find_awaited(run, end.rank, end.mark);
 
-		fprintf(stderr, "%-13s%10s", headings[step->column].name,
+		fprintf(out, "%-13s%10s", headings[step->column].name,
 			format_value(step->column, step->us));
 		for (enum column column = CPU; column <= FAULTS; column++) {
 			int64_t value = step_value(run, step, column);
 
-			fprintf(stderr, "  %*s", widths[column], format_value(column, value));
+			fprintf(out, "  %*s", widths[column], format_value(column, value));
 		}
-		fprintf(stderr, "  %s", place_of(run, end.rank));
+		fprintf(out, "  %s", place_of(run, end.rank));
 		print_partner(run, step->column, end.rank, ", with ");
 		if (step->column == DAEMON)
-			fprintf(stderr, ", %s", run->records[end.rank].parent);
+			fprintf(out, ", %s", run->records[end.rank].parent);
 		if (step->column == FENCE && awaited.rank < 0)
-			fputs(", did not hold", stderr);
+			fputs(", did not hold", out);
 		else if (step->column == FENCE)
-			fprintf(stderr, ", last in: %s", place_of(run, awaited.rank));
-		fputc('\n', stderr);
+			fprintf(out, ", last in: %s", place_of(run, awaited.rank));
+		fputc('\n', out);
 	}
 }
 
 static void print_table(const struct run *run)
 {
-	fprintf(stderr, "\n%-12s%11s %11s %11s  slowest rank\n", "ms", "min", "median", "max");
+	fprintf(out, "\n%-12s%11s %11s %11s  slowest rank\n", "ms", "min", "median", "max");
 	for (enum column column = 0; column < COLUMNS; column++) {
 		struct summary summary = summarise(run, NULL, column);
 
 		if (summary.max == UNKNOWN)
 			continue;
-		fprintf(stderr, "%-12s%11s %11s %11s  %s", headings[column].name,
+		fprintf(out, "%-12s%11s %11s %11s  %s", headings[column].name,
 			format_value(column, summary.min), format_value(column, summary.median),
 			format_value(column, summary.max), place_of(run, summary.slowest));
 		print_partner(run, column, summary.slowest, ", with ");
-		fputc('\n', stderr);
+		fputc('\n', out);
 	}
 }
 
@@ -95,20 +97,20 @@ static void print_clocks(const struct run *run)
 {
 	struct estimate worst = run->offsets[run->worst];
 
-	fprintf(stderr, "clock offset: %.3f ms (+/- %.3f ms), %s against %s, the %s; ",
+	fprintf(out, "clock offset: %.3f ms (+/- %.3f ms), %s against %s, the %s; ",
 		(double)worst.value / 1000, (double)worst.bound / 1000,
 		run->records[run->worst * run->n].host, run->records[run->reference * run->n].host,
 		run->launch_clock_known ? "launch node" : "median");
 	if (run->launch_clock_known)
-		fprintf(stderr, "corrected time %.3f ms", (double)run->corrected / 1000);
+		fprintf(out, "corrected time %.3f ms", (double)run->corrected / 1000);
 	else
-		fputs("no corrected time: the launch node's clock is unknown", stderr);
+		fputs("no corrected time: the launch node's clock is unknown", out);
 	if (run->launch_node_named && run->launch_clock_error >= 0)
-		fprintf(stderr, " (launch node's clock: synchronised to within %lld us)",
+		fprintf(out, " (launch node's clock: synchronised to within %lld us)",
 			(long long)run->launch_clock_error);
 	else if (run->launch_node_named)
-		fputs(" (launch node's clock: not known to be synchronised)", stderr);
-	fputc('\n', stderr);
+		fputs(" (launch node's clock: not known to be synchronised)", out);
+	fputc('\n', out);
 }
 
 /* Prints where the time went. */
@@ -116,17 +118,20 @@ void print_report(const struct run *run, const struct path *path, const struct o
 {
 	int nodes = run->size / run->n;
 
-	fprintf(stderr, "\n%.3f ms, %d node%s x %d = %d rank%s\n", (double)run->time / 1000, nodes,
+	if (!(out = fdopen(dup(STDERR_FILENO), "w")))
+		return;
+	fprintf(out, "\n%.3f ms, %d node%s x %d = %d rank%s\n", (double)run->time / 1000, nodes,
 		nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
 	print_outlier(run, outlier);
 	print_path(run, path);
 	print_table(run);
 	if (run->fences > 0)
-		fprintf(stderr, "fences: %d, %s\n", run->fences, run->fence_interface);
+		fprintf(out, "fences: %d, %s\n", run->fences, run->fence_interface);
 	else
-		fputs("fences: none\n", stderr);
+		fputs("fences: none\n", out);
 	if (nodes > 1)
 		print_clocks(run);
-	fprintf(stderr, "executable: %s, %lld bytes\nMPI: %s\n", run->program,
+	fprintf(out, "executable: %s, %lld bytes\nMPI: %s\n", run->program,
 		(long long)run->program_bytes, run->mpi);
+	fclose(out);
 }

@@ -45,7 +45,7 @@ def changed_files(job):
             yield f'{name} was changed after the job'
     built, after = checksums(job.text['build.txt']), checksums(job.text['environment.txt'])
     for program in 'ziatest', 'ziaprobe':
-        if built.get(program) != after.get(program, built.get(program)):
+        if built.get(program, after.get(program)) != after.get(program, built.get(program)):
             yield f'{program} was rebuilt while the job ran or waited'
 
 def describe(launch):

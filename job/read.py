@@ -37,7 +37,7 @@ RANK_STEPS = 'daemon spawn exec setup init fence wait exchange'.split()
 # spawn and exec are measured in ticks of 10 ms.
 PARTS = {'daemon + spawn': 20, 'exec': 20, 'setup': 20, 'init': 0, 'exchange': 0}
 Bar = collections.namedtuple('Bar', 'mark host label steps')  # of ranks.svg
-Slow = collections.namedtuple('Slow', 'most label excess')  # a slow node
+Slow = collections.namedtuple('Slow', 'label excess')  # a slow node
 # The valid launches of one size: all, the first, the later ones by time, the middle one of these
 Size = collections.namedtuple('Size', 'nodes valid first later middle')
 Kind = collections.namedtuple('Kind', 'line where interfaces down hardware')  # of nodes
@@ -214,9 +214,9 @@ def slow_nodes(launches, time, fewest):
         late = [(excess[part], part) for part in PARTS
                 if excess[part] >= max(PARTS[part], time / 10)]
         if late:
-            most, part = max(late)
-            found.append(Slow(most, launches[0].label(host, part), excess))
-    return sorted(found, key=lambda node: -node.most)[:5]
+            found.append((*max(late), host, excess))
+    found.sort(key=lambda node: -node[0])
+    return [Slow(launches[0].label(host, part), excess) for _, part, host, excess in found[:5]]
 
 def facts(lines):
     """The values of NAME=VALUE, 'commit: COMMIT' and 'slurm VERSION'; if repeated, the first"""

@@ -78,7 +78,6 @@ void read_fences(struct record *record)
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 static atomic_int entered_count; /* number of fences entered */
 

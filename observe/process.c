@@ -8,7 +8,6 @@
 
 #include <limits.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Returns this process's rank and the number of processes, as its launcher gives them in
  * environment variables; both are -1 if it gives no number. The first launcher in this list that

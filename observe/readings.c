@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wconversion" /* warns of every bit-field assignment */
 

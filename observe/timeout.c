@@ -17,7 +17,6 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 static int64_t job_start; /* a stamp */
 static int limit; /* seconds after job_start */

@@ -162,7 +162,7 @@ for mpi in openmpi mpich; do
 		skip "$mpi, comma" 'no source of the locale de_DE; tests/setup installs it'
 	fi
 	expect closed 0 "../ziatest --csv csv 2 '$srun' ../guest closed"
-	expect wide 0 "../ziatest --csv csv 2 '$srun' ../guest wide" "$result"
+	expect wide 0 "../ziatest --csv csv 2 '$srun' ../guest wide" "$result" "$one_node"
 	expect wrong-n 0 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../guest plain" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
 	if has_mpi "$other"; then
