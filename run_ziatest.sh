@@ -31,8 +31,8 @@ die() {	# MESSAGE
 	exit 1
 }
 
-# Writes the job's first SIZE nodes that respond to FILE: those that sinfo does not show as down or
-# with a *, and that srun has not named in an earlier launch. Sets $found to their number.
+# Writes to FILE the job's first SIZE nodes that respond: those that sinfo does not show as down,
+# drained or with a *, and that no error of an earlier srun names. Sets $found to their number.
 find_nodes() {	# SIZE FILE
 	{
 		timeout 5 sinfo --all -h -N --format='%N %T' | grep -E ' down| drained|[*]'
