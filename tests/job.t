@@ -191,8 +191,9 @@ is 'a sweep: the summary in the log' "$(sed '/^launch /d; /^The archive/d' sweep
 sums_are_complete() {	# CASE: all files, except the summary and the pictures, in their order
 	is "$1: the checksums" "$(mkdir "$1/unpacked" && tar -C "$1/unpacked" -xzf "$1"/*.gz &&
 		cd "$1"/unpacked/* && sha256sum --quiet -c SHA256SUMS && cut -c 67- SHA256SUMS)" \
-		"$(cd "$1"/unpacked/* && find . -type f | sed 's/^..//' | LC_ALL=C sort |
-			grep -vx 'SHA256SUMS\|summary.txt\|.*[.]svg')"
+		"$(cd "$1"/unpacked/* || echo no archive
+			find . -type f | sed 's/^..//' | LC_ALL=C sort |
+				grep -vx 'SHA256SUMS\|summary.txt\|.*[.]svg' || echo 'no files')"
 }
 sums_are_complete sweep
 is 'a sweep: the outputs end in the status' "$ends" '2-1 status 0
@@ -307,15 +308,15 @@ SHIM='n7 Init if mkdir stopped; then kill -STOP $(ps -o ppid= -p $PPID); else
 	RUNS=2 PPN=1 TIMEOUT=5 "$injected" &
 # shellcheck disable=SC2016 # a shell reads it
 SHIM='0 Init scancel "$SLURM_JOB_ID"; sleep 60' job cancelled '' --nodes=1 RUNS=2 PPN=1 "$injected"
-ending() {	# WHAT
+ending() {	# WHAT CASE
 	like "$1: the launch is ended, the others are not made" "$ends" \
 		'1-1 status [1-9][0-9]*\|1-2 not launched: the job is ending'
 	is "$1: an archive" "$left" ./ziatest-virtual-ID.tar.gz
 	like "$1: no summary, and how to make one" "$log" \
 		'.*\|For a summary, run job/summarize ziatest-[^|]*\|The archive is .*'
-	sums_are_complete "$1"
+	sums_are_complete "$2"
 }
-ending 'a job that is cancelled'
+ending 'a job that is cancelled' cancelled
 
 # 10,000 nodes, of which Slurm shows two as down. A stand-in for Slurm records the arguments.
 mkdir slurm
@@ -435,7 +436,7 @@ look packing
 is 'cancelled while the archive is packed: an archive' "$left" ./ziatest-virtual-ID.tar.gz
 sums_are_complete packing
 look ending
-ending 'a job that runs out of time'
+ending 'a job that runs out of time' ending
 look stuck
 # On a busy machine, Slurm may show the node, whose slurmstepd is stopped, as not responding.
 like 'a step does not end: the next launch is made' "$ends" \

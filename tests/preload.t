@@ -321,7 +321,7 @@ build it with that library \\(make MPICC=\\.\\.\\.\\)"
 
 	like "$mpi, sleep: the outlier" "$(grep ^outlier: "$dir/sleep/out")" \
 		"outlier: setup of rank [0-5] on $node and 1 more rank there, [0-9.]+ ms above the \
-median, mostly blocked"
+median, mostly (blocked|waiting for a CPU)"
 	figures_agree c
 	figures_agree directory
 	is "$mpi, the program in --csv" "$(awk -F , 'NR == 2 { print $(NF - 2) }' "$dir/c/csv")" \

@@ -173,6 +173,8 @@ says 'a small executable in a launch that is not valid' 0 'No problems; 1 point'
 says 'more than eight later launches' 0 \
 	'Later launches: 9, the median 606.0 ms \(602.0 to 610.0\)\|' \
 	"rm -r *; python3 $top/tests/helpers/archive.py x RUNS=10 SWEEP=8; mv x/* ."
+says 'later launches in the order in which they ran' 0 'Later launches: 602.0, 500.0 ms' \
+	'cell 4 5 500.000'
 says 'facts that are missing' 0 "Ziatest: job unknown on unknown, unknown, Open MPI \
 v4.1.4\|.*\|compute nodes    8 of - \(.*\|nodes            -; Slurm -\|executable       104913536 \
 bytes \(at least 104857600 required\), on -\|build            commit -, sources changed\|" \
@@ -540,7 +542,8 @@ ms\|200\|400\|600\|800\|1000\|16 nodes x 1, first launch\|1001.0\|16 nodes x 1, 
 launch\|1002.0\|8 nodes x 1, first launch\|601.0\|8 nodes x 1, middle launch\|602.0"
 like 'ranks.svg' "$(texts pictures/ranks.svg)" "job 7 on <a&b>, Open MPI v4.1.4: launch 1 \
 on 16 nodes x 1, 1001.0 ms, the nodes with the most time of their \
-own\|.*\|wait\|exchange\|.*\|0{20}\.\.\.0{20}2\|1001.0\|0{20}\.\.\.0{20}4\|1000.0\|.*\|median: \
+own\|daemon\|spawn\|exec\|init\|fence\|wait\|exchange\|.*\
+\|0{20}\.\.\.0{20}2\|1001.0\|0{20}\.\.\.0{20}4\|1000.0\|.*\|median: \
 0*\.\.\.0*[0-9]+\|881.0\|least: 0*\.\.\.0*[0-9]+\|881.0"
 is 'ranks.svg: ten nodes, the median and the one with the least' \
 	"$(texts pictures/ranks.svg | grep -c '00\.\.\.00')" 12
