@@ -88,7 +88,7 @@ number='[1-9][0-9]{0,5}'
 valid="(RUNS|TIMEOUT)=$number|(PPN|SYSTEM_NODES)=($number)?|SWEEP=( *$number( +$number)* *)?"
 for setting in "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
 	"SYSTEM_NODES=$SYSTEM_NODES" "$@"; do
-	if ! printf %s "$setting" | tr '\n' '\t' | grep -qxE "$valid|SRUN_OPTIONS=[[:print:]]*"; then
+	if ! printf %s "$setting" | tr '\n' '\t' | grep -qxE "$valid|SRUN_OPTIONS=[ -~]*"; then
 		die "'$setting' is not valid; options of sbatch come first; numbers are 1 to 999999"
 	fi
 	eval "${setting%%=*}=\${setting#*=}"

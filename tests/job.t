@@ -424,7 +424,8 @@ is 'the kinds of nodes' "$({
 wait
 look late
 is 'squeue answers after 20 s: nothing is cancelled' \
-	"$ends $(grep -c 'the step has' late/ziatest-*/output/*) $(cat late/cancelled 2>/dev/null)" \
+	"$ends $(grep -c 'the step has' late/ziatest-*/output/*) \
+$(cat late/cancelled 2>/dev/null)" \
 	'1-1 status 0 0 '
 look never
 like 'squeue never answers: the output says so, and nothing is cancelled' \

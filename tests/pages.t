@@ -109,7 +109,8 @@ is 'the settings of the job' "$(first_column <job/README.md | grep -x '[A-Z_]*' 
 is 'every setting on the pages exists' "$(cat $pages | grep 'run_ziatest\.sh' |
 	grep -oE '[ "][A-Z_]+=' | tr -d ' "=' | sort -u | without $settings)" ''
 is 'the files of the archive' \
-	"$(first_column <job/evaluators.md | grep -E '\.(csv|diff|svg|txt)$|^SHA' | paste -s -d ' ' -)" \
+	"$(first_column <job/evaluators.md | grep -E '\.(csv|diff|svg|txt)$|^SHA' |
+		paste -s -d ' ' -)" \
 	"$(cd example-output/submission && find . -type f | sed 's|^\./||
 		s/[0-9]*-[0-9]*\.\(csv\|txt\)$/NODES-RUN.\1/' | sort -u | paste -s -d ' ' -)"
 

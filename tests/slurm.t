@@ -75,7 +75,8 @@ if [ -d "$tmp/openmpi" ]; then
 	cat >several <<-'END'
 		salloc -Q --nodes 3 --ntasks-per-node 2 sh "$1" salloc-mpirun ./ziatest 2
 		sh "$1" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
-		sh "$1" without-option-mpirun ./ziatest 4 'N={} mpirun --bind-to none --hostfile hosts'
+		sh "$1" without-option-mpirun \
+			./ziatest 4 'N={} mpirun --bind-to none --hostfile hosts'
 		sh "$1" placeholder-mpirun \
 			./ziatest 2 'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:{}:node'
 		sh "$1" few-descriptors \
@@ -84,7 +85,8 @@ if [ -d "$tmp/openmpi" ]; then
 	cluster 4 sh several "$tmp/case"
 	result_of 3 2 . salloc-mpirun 'mpirun -npernode 2 ./ziaprobe'
 	result_of 3 2 . hostfile-mpirun 'mpirun --hostfile hosts -npernode 2 ./ziaprobe'
-	result_of 3 4 . without-option-mpirun 'N=4 mpirun --bind-to none --hostfile hosts ./ziaprobe'
+	result_of 3 4 . without-option-mpirun \
+		'N=4 mpirun --bind-to none --hostfile hosts ./ziaprobe'
 	result_of 4 2 . placeholder-mpirun \
 		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
 	result_of 4 8 . few-descriptors \
