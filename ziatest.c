@@ -305,7 +305,7 @@ static char *absolute(char *name)
 	if (*name != '/' && asprintf(&path, "%s/%s", directory, name) < 0)
 		fail(1, "cannot build the command line:");
 	if (strpbrk(path, blanks))
-		fail(2, "with a program, a file name must have no blanks: '%s'", path);
+		fail(2, "if a program is given, file names must not contain blanks: '%s'", path);
 	return path;
 }
 
@@ -374,22 +374,22 @@ int main(int argc, char **argv)
 	char **operands = read_options(argc, argv, arguments);
 	const char *launcher = operands[0] ? operands[0] : "mpirun -npernode";
 	const char *program = operands[0] ? operands[1] : NULL;
-	char sec[24], usec[24], *joined = NULL, *variable = NULL;
-	char *prefix, *file, *line, **command, **added, **end;
+	char sec[24], usec[24], *words = NULL, *variable = NULL;
+	char *launch, *executable, *line, **command, **added, **end;
 	struct timespec start;
 	size_t size;
 	FILE *out;
 
 	check_command(launcher, program);
-	prefix = insert_n(launcher, arguments[0]);
-	command = end = allocated(calloc(strlen(prefix) + 2 * (size_t)argc + 5, sizeof *command));
-	for (char *word = strtok(allocated(strdup(prefix)), blanks); word;
+	launch = insert_n(launcher, arguments[0]);
+	command = end = allocated(calloc(strlen(launch) + 2 * (size_t)argc + 5, sizeof *command));
+	for (char *word = strtok(allocated(strdup(launch)), blanks); word;
 	     word = strtok(NULL, blanks))
 		*end++ = word;
 	added = end;
 	if (program) {
-		joined = join(arguments);
-		variable = allocated(malloc(sizeof "ZIAPROBE=" + 2 * sizeof sec + strlen(joined)));
+		words = join(arguments);
+		variable = allocated(malloc(sizeof "ZIAPROBE=" + 2 * sizeof sec + strlen(words)));
 		*end++ = "/usr/bin/env";
 		*end++ = preload_library();
 		*end++ = variable;
@@ -401,9 +401,9 @@ int main(int argc, char **argv)
 	for (char **word = program ? operands + 1 : arguments; *word; word++)
 		*end++ = *word;
 
-	file = strpbrk(prefix, special) ? NULL : find_program(command[0]);
+	executable = strpbrk(launch, special) ? NULL : find_program(command[0]);
 	out = allocated(open_memstream(&line, &size));
-	fputs(prefix, out);
+	fputs(launch, out);
 	describe_launch_node();
 	/* Without this, srun lets all ranks wait for ever if one of them crashes. With it, srun
 	 * would end all ranks of a program if one of them returned a status other than 0. */
@@ -415,13 +415,13 @@ int main(int argc, char **argv)
 	snprintf(sec, sizeof sec, "%lld", (long long)start.tv_sec);
 	snprintf(usec, sizeof usec, "%ld", start.tv_nsec / 1000);
 	if (program)
-		sprintf(variable, "ZIAPROBE=%s %s%s", sec, usec, joined);
+		sprintf(variable, "ZIAPROBE=%s %s%s", sec, usec, words);
 	for (; *added; added++)
 		write_word(out, *added);
 	if (fclose(out) != 0 || fprintf(stderr, "%s\n", line) < 0)
 		fail(1, "cannot print the command line on stderr:");
-	if (file)
-		execv(file, command);
+	if (executable)
+		execv(executable, command);
 	/* The shell runs everything else, or explains why it cannot. */
 	execl("/bin/sh", "sh", "-c", line, (char *)NULL);
 	fail(126 + (errno == ENOENT), "cannot run /bin/sh:");

@@ -121,7 +121,7 @@ struct run {
 bool check_run(struct run *run); /* judge.c */
 int explain_run(struct run *run); /* explain.c */
 
-uint64_t hash(uint64_t before, const char *text);
-struct work work_between(struct work earlier, struct work later);
+uint64_t hash(uint64_t before, const char *text); /* judge.c */
+struct work work_between(struct work earlier, struct work later); /* timeline.c */
 
 #endif

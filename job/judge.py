@@ -54,7 +54,7 @@ def describe(launch):
     if launch.was_made and launch.status is None:
         text = 'no status'
     elif launch.status == 0 and not kept['failure']:
-        text += ', but its row or file of ranks is missing'
+        text += ', but its row of results.csv or its file of ranks is missing'
     clues = list(dict.fromkeys(kept['cause'] + kept['failure'] + kept['error']))
     return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *clues[:3]])
 

@@ -378,7 +378,7 @@ for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
 	wrong "launcher '$launcher', with a program" "'$launcher' has no place for N; end it with \
 the option that takes N, use \{\}, or put N=\{\} before it" 4 "$launcher" ./solver
 done
-no_blanks='with a program, a file name must have no blanks:'
+no_blanks='if a program is given, file names must not contain blanks:'
 for option in --csv --ranks; do
 	wrong "a blank in the name for $option, with a program" \
 		"$no_blanks '$(pwd -P)/a b'" $option 'a b' 4 'fake -n' ./solver

@@ -55,7 +55,6 @@ done
 # Messages: those on the page are what precedes the first colon of each item. These say all that the
 # page could say:
 cat >"$tmp/clear" <<'END'
-a file name must have no blanks
 begins with another header
 cannot build the command line
 cannot preload
@@ -64,6 +63,7 @@ cannot run /bin/sh
 cannot set the timeout
 choose a file that can be read and written
 empty file name
+file names must not contain blanks
 got different start times
 has no place for N
 is not a launcher

@@ -82,7 +82,7 @@ like 'called by a link' "$status|$err" "0\|$begins, as a whole: $took\|.*"
 mkdir few
 ln -s "$(command -v uname)" few
 run env PATH="$tmp/few" /bin/sh "$trace" 2 /bin/echo ran
-like 'no strace' "$status|$out$err" "127\|job/trace: error: strace not found on [^ :]+: .*"
+like 'no strace' "$status|$out$err" "127\|job/trace: error: strace not found on [^ ;]+; .*"
 run "$trace" 2 ./nothing
 like 'no COMMAND' "$status|$out$err" '1\|strace: .*nothing.*'
 
