@@ -240,16 +240,21 @@ said() {
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
 }
 
-# needs_cluster: skips the whole file if tests/cluster cannot run
+# needs_cluster: skips the whole file if tests/cluster cannot run. Leaves in $types what its srun
+# lists as --mpi, for has_mpi.
 needs_cluster() {
-	why=$(cluster 1 true 2>&1) || skip_all "$why"
+	types=$(cluster 1 srun --mpi=list 2>&1) || skip_all "$types"
 }
 
-# has_mpi MPI: succeeds if there is a compiler wrapper mpicc.MPI, as it is called on Debian;
-# otherwise skips a test
+# has_mpi MPI: succeeds if there is a compiler wrapper mpicc.MPI, as it is called on Debian, and,
+# after needs_cluster, if the cluster's srun can start its programs; otherwise skips a test
 has_mpi() {
 	if ! has "mpicc.$1"; then
 		skip "with $1" "mpicc.$1 not found; tests/setup installs it"
+		return 1
+	fi
+	if [ -n "${types-}" ] && ! printf '%s\n' "$types" | grep -qw "$(pmi "$1")"; then
+		skip "with $1" "this Slurm has no $(pmi "$1") plugin"
 		return 1
 	fi
 }

@@ -11,8 +11,8 @@ nodes=2
 table='
 # The libraries are loaded: the work of this thread so far, and the stamp
 library      getenv:ZIAPROBE syscall:gettid open:schedstat work REALTIME
-# The program calls MPI_Init: is it to be measured?
-library      getenv:ZIAPROBE
+# The program calls MPI_Init: is it to be measured, and is its stderr open?
+library      getenv:ZIAPROBE fcntl
 # In main: when this node booted, and the raw clock, to find out later whether the clock jumped
 all          3*(REALTIME BOOTTIME REALTIME) 3*(REALTIME MONOTONIC_RAW REALTIME)
 # The work of this thread so far, for which a file is opened, and the stamp of main
@@ -26,7 +26,8 @@ timeout      REALTIME sigaction sigprocmask syscall:timer_create syscall:timer_s
 # In MPI_Init, each fence: the stamp and the work when it is entered, the work and the stamp when it
 # is left
 all          MPI_Init +(REALTIME work work REALTIME) MPI_Init:returned
-# MPI_Init has returned.
+# MPI_Init has returned. The locale of the program may have a decimal comma.
+library      newlocale uselocale
 all          REALTIME work MPI_Comm_rank MPI_Comm_size
 # The exchange: an originator sends one byte, receives one, and takes the stamp of the reply.
 originator   MPI_Send MPI_Recv REALTIME

@@ -276,6 +276,7 @@ static void test_clocks(void)
 	struct run eight = {.size = 8, .n = 1, .records = records, .new_array = allocate}, *three;
 
 	is_worst(1, -1, NULL, 0, 0, OFFSET(0, 0), "a single clock is not off");
+	is_worst(2, -1, CLOCKS({100, 3}), 0, 1, OFFSET(100, 3), "of two clocks, the lower one");
 	is_worst(3, -1, CLOCKS({0, 4}, {0, 3}), 0, 2, OFFSET(0, 3),
 		 "if all clocks agree, the one that comes closest to its bound");
 	is_worst(3, -1, CLOCKS({100, 200}, {-50, 1}), 0, 2, OFFSET(-50, 1),
@@ -345,6 +346,9 @@ static void test_judge(void)
 	ok(first_error() == 0, "a jump that may be a reading error");
 	record->jump.bound = 2000;
 	ok(first_error() == 2, "a jump of more than 1 ms");
+	record->jump.value = -2001;
+	ok(first_error() == 2, "a jump back");
+	record->jump = (struct estimate){2001, 0};
 	run.time = 200 * ms;
 	ok(first_error() == 2, "a jump of more than 1 % of the time");
 	record->jump.value = 2000;
@@ -394,6 +398,17 @@ static void test_late_rank(void)
 	delay(5, FENCE_ENTERED + 2, s);
 	ok(value(0, WAIT) == s && value(5, WAIT) == 0, "the others wait for a late rank");
 	is_path("D5 S5 E5 I5 F5 I5=1010 F0 I0 X0; I5 1000 0", "late between the fences");
+	delay(5, CREATED, s);
+	delay(4, FENCE_ENTERED + 2, 500 * ms);
+	is_path("D5 S5=1010 E5 I5 F4 I4=510 F0 I0 X0; S5 1000 0", "of two, the one that is later");
+	finish();
+	ok(sum_path(&drawn, &path, CLOCK) == 0 && sum_path(&drawn, &path, FENCE) == 20 * ms &&
+		   sum_path(&drawn, &path, SETUP) == UNKNOWN,
+	   "sums over the path");
+	forget_fences(6, 0);
+	finish();
+	ok(sum_path(&drawn, &path, FENCE) == UNKNOWN, "no fences, no sum");
+	make_up();
 }
 
 /* Unknown marks, and marks that are distorted by the resolution of clock ticks */
@@ -404,11 +419,20 @@ static void test_creations(void)
 	set_all(PARENT_CREATED, -2 * TICK);
 	is_path("D0=0 S0=20 E0 I0 F0 I0 F0 I0 X0; -",
 		"parents created two ticks before the start do count");
+	set_all(PARENT_CREATED, -2 * TICK - 1);
+	for (int rank = 0; rank < RANKS; rank++)
+		strcpy(run.records[rank].parent, "slurmstepd");
+	is_path("D0=0 S0=20 E0 I0 F0 I0 F0 I0 X0; -", "every slurmstepd counts");
 	set_all(CREATED, UNKNOWN);
 	is_path("E0=30 I0 F0 I0 F0 I0 X0; -", "no creation is known");
 	set_all(CREATED, 35 * ms);
 	set_all(PARENT_CREATED, 33 * ms);
 	is_path("D0=30 S0=0 E0=0 I0 F0 I0 F0 I0 X0; -", "a creation is never later than main");
+
+	run.records[0].by_mpirun = 1;
+	run.records[0].at[PARENT_CREATED] += 8 * ms;
+	ok(value(1, WAIT) == 0, "only mpirun's processes wait for its daemons");
+	make_up();
 
 	/* mpirun launches when all its daemons have reported. */
 	run.records[0].by_mpirun = 1;

@@ -1,8 +1,8 @@
 /* Preloaded into ziaprobe, or after libziaprobe.so: records, in order, the calls with which that
- * object reads clocks, its environment and files, arms the timeout, and uses MPI. Calls from other
- * objects, such as the MPI library or a sanitizer, are not recorded. The record ends with the first
- * MPI_Gather, or with MPI_Finalize. It is then written to the file $SLURM_PROCID, one call a line,
- * as NAME or NAME:DETAIL. */
+ * object reads clocks, its environment and files, sets the locale, arms the timeout, and uses MPI.
+ * Calls from other objects, such as the MPI library or a sanitizer, are not recorded. The record
+ * ends with the first MPI_Gather, or with MPI_Finalize. It is then written to the file
+ * $SLURM_PROCID, one call a line, as NAME or NAME:DETAIL. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -131,6 +131,9 @@ CALL(int, open, (const char *path, int flags, int mode), (path, flags, mode),
      opened = basename(path))
 CALL(FILE *, fopen, (const char *path, const char *mode), (path, mode), basename(path))
 CALL(ssize_t, pread, (int file, void *data, size_t size, off_t at), (file, data, size, at), opened)
+CALL(int, fcntl, (int file, int command, long a), (file, command, a), "")
+CALL(void *, newlocale, (int mask, const char *name, void *base), (mask, name, base), "")
+CALL(void *, uselocale, (void *locale), (locale), "")
 CALL(int, sigaction, (int signal, void *new, void *old), (signal, new, old), "")
 CALL(int, sigprocmask, (int how, void *new, void *old), (how, new, old), "")
 CALL(long, syscall, (long number, long a, long b, long c, long d, long e, long f),
