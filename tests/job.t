@@ -10,6 +10,7 @@ if [ -z "${JOB_TEST-}" ]; then
 	for tool in mpicc.openmpi git python3; do
 		has $tool || skip_all "no $tool; tests/setup installs it"
 	done
+	printf '%s\n' "$types" | grep -qw pmix || skip_all 'this Slurm has no pmix plugin'
 	mkdir "$tmp/clone"
 	cp -r Makefile ./*.c observe explain run_ziatest.sh job "$tmp/clone"
 	make -s -C "$tmp/clone" MPICC=mpicc.openmpi || exit 1
@@ -121,7 +122,7 @@ fi
 refused() {	# WHAT ERROR ARGUMENT...
 	what=$1 error=$2
 	shift 2
-	run sh -c 'cd here && ./run_ziatest.sh "$@"' sh "$@"
+	run timeout 20 sh -c 'cd here && ./run_ziatest.sh "$@"' sh "$@"
 	like "$what: an error" "$out/$err/$status" "/run_ziatest.sh: error: $error/1"
 	is "$what: nothing is written" "$(find here -newer newest -type f)" ''
 }
@@ -174,7 +175,8 @@ job sweep "SLURM_STEP_ID=0 SLURM_LABELIO=1 SLURM_DISTRIBUTION=cyclic SLURM_THREA
 	SRUN_EXPORT_ENV=NONE SINFO_PARTITION=none SINFO_SORT=-N SQUEUE_STATES=PENDING \
 	SCANCEL_STATE=PENDING UCX_TLS=tcp \
 	SLURM_TOKEN=secret-word FI_SECRET=secret-word FI_PASSWD=secret-word UCX_KEY=secret-word \
-	LC_ALL=de_DE.UTF-8 RUNS=9 SRUN_OPTIONS=--mpi=none" "--nodes=4 $four --exclude=n8" \
+	LC_ALL=de_DE.UTF-8 RUNS=9 SRUN_OPTIONS=--mpi=none" \
+	"--nodes=4 $four --exclude=n8 --export=ALL,SLURM_CLUSTERS=none" \
 	SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4 2' PPN=2 SYSTEM_NODES=4
 clone=small
 is 'a sweep: the files and the status' "$left $status" './ziatest-virtual-ID.tar.gz 0'
@@ -273,96 +275,201 @@ $(echo "$ends" | sort)" './ziatest-virtual-ID.tar.gz ./ziatest-virtual-ID.tar.gz
 2-2 status 0
 2-2 status 0'
 
-# A Slurm that answers late, or never: no step is cancelled that squeue has not shown.
-for case in late never; do
-	mkdir slow-$case
-	printf '#!/bin/sh\necho "$@" >>cancelled\n' >slow-$case/scancel
+# squeue answers after 20 s: no step is cancelled that it has not shown.
+mkdir slow
+printf '#!/bin/sh\nsleep 20\nexec %s "$@"\n' "$(command -v squeue)" >slow/squeue
+printf '#!/bin/sh\necho "$@" >>cancelled\n' >slow/scancel
+chmod +x slow/*
+job late "PATH=$PWD/slow:$PATH" --nodes=1 RUNS=1 PPN=1 &
+
+# A job that is cancelled while it runs one of these: df and cp before the launches, sinfo before
+# the first one, sha256sum and tar while it packs. The tool goes on when the signal has reached a
+# sleep that it started.
+for tool in df cp sinfo sha256sum tar; do
+	mkdir in-$tool
+	cat >in-$tool/$tool <<-END
+		#!/bin/sh
+		case \$* in
+		*noheader* | ziatest*) ;;	# asked by job/environment
+		*)
+			if mkdir cancelled 2>/dev/null; then
+				env --default-signal=TERM sleep 600 &
+				scancel "\$SLURM_JOB_ID"
+				wait \$!
+			fi ;;
+		esac
+		exec $(command -v $tool) "\$@"
+	END
+	chmod +x in-$tool/$tool
+	job cancelled-in-$tool "PATH=$PWD/in-$tool:$PATH" --nodes=1 RUNS=1 PPN=1 &
 done
-printf '#!/bin/sh\nsleep 20\nexec %s "$@"\n' "$(command -v squeue)" >slow-late/squeue
-printf '#!/bin/sh\nexec sleep 1000\n' | tee slow-never/squeue >slow-never/sinfo
-# Its hardware has two threads per core.
-cat >slow-never/scontrol <<END
+# The time limit sends the signal to the script alone, here while it looks for nodes.
+mkdir in-limit
+cat >in-limit/sinfo <<END
 #!/bin/sh
 case \$* in
-*'show node'*) exec sleep 1000 ;;
+*noheader*) ;;
+*)
+	scancel --batch --signal=TERM "\$SLURM_JOB_ID"
+	sleep 2 ;;
 esac
-exec $(command -v scontrol) "\$@"
+exec $(command -v sinfo) "\$@"
 END
-printf '#!/bin/sh\necho "Thread(s) per core:  2"\n' >slow-never/lscpu
-chmod +x slow-*/*
-for case in late never; do
-	job $case "PATH=$PWD/slow-$case:$PATH" --nodes=1 RUNS=1 PPN=1 &
-done
-# A cancelled job packs a whole archive.
-mkdir slow-tar
-printf '#!/bin/sh\nscancel "$SLURM_JOB_ID"\nsleep 5\nexec %s "$@"\n' "$(command -v tar)" \
-	>slow-tar/tar
-chmod +x slow-tar/tar
-job packing "PATH=$PWD/slow-tar:$PATH" --nodes=1 RUNS=1 PPN=1 &
+chmod +x in-limit/sinfo
+SHIM='0 Init sleep 60' job cancelled-in-limit "PATH=$PWD/in-limit:$PATH" --nodes=1 RUNS=1 PPN=1 \
+	"$injected" &
 
-# The end of a job. In the background, because Slurm looks at the time only now and then.
-SHIM='0 Init sleep 100' job ending '' '--nodes=1 --nodelist=n8 --time=2' RUNS=2 PPN=1 "$injected" &
+# The end of a job, whose signal comes one to two minutes after its start. In the background,
+# because Slurm looks at the time only now and then.
+SHIM='0 Init sleep 300' job ending '' '--nodes=1 --nodelist=n8 --time=4' RUNS=2 PPN=1 "$injected" &
 # shellcheck disable=SC2016 # a shell reads it
 SHIM='n7 Init if mkdir stopped; then kill -STOP $(ps -o ppid= -p $PPID); else
 	pkill -CONT slurmstepd; fi' job stuck '' '--nodes=2 --nodelist=n6,n7' \
 	RUNS=2 PPN=1 TIMEOUT=5 "$injected" &
 # shellcheck disable=SC2016 # a shell reads it
 SHIM='0 Init scancel "$SLURM_JOB_ID"; sleep 60' job cancelled '' --nodes=1 RUNS=2 PPN=1 "$injected"
-ending() {	# WHAT CASE
+was_ended() {	# WHAT CASE
 	like "$1: the launch is ended, the others are not made" "$ends" \
 		'1-1 status [1-9][0-9]*\|1-2 not launched: the job is ending'
 	is "$1: an archive" "$left" ./ziatest-virtual-ID.tar.gz
 	like "$1: no summary, and how to make one" "$log" \
 		'.*\|For a summary, run job/summarize ziatest-[^|]*\|The archive is .*'
+	is "$1: the output does not speak of the step" \
+		"$(grep -c 'the step has' "$2"/ziatest-*/output/1-1.txt)" 0
 	sums_are_complete "$2"
 }
-ending 'a job that is cancelled' cancelled
+was_ended 'a job that is cancelled' cancelled
 
-# 10,000 nodes, of which Slurm shows two as down. A stand-in for Slurm records the arguments.
+# Stand-ins for Slurm, and for the clock, which only sleep and a slow answer advance
 mkdir slurm
 cat >slurm/srun <<'END'
 #!/bin/sh
 case $* in
 --version) echo slurm 22.05.8 ;;
-*--node) cat >/dev/null ;;
+*--node)
+	cat >/dev/null
+	printf '%s\n' "$*" >last ;;
 *) printf '%s\n' "$*" >arguments ;;
 esac
 END
 cat >slurm/scontrol <<'END'
 #!/bin/sh
 case $* in
-*hostnames*) seq -f node-%06.0f-a 10000 ;;
-*node*) echo ThreadsPerCore=2 ;;
+*hostnames*) seq -f node-%06.0f-a "$SLURM_JOB_NUM_NODES" ;;
+*'show node'*) echo ThreadsPerCore=4 ;;
 esac
 END
-printf '#!/bin/sh\nprintf "node-%%s\\n" "005000-a idle*" "000007-a down" "x down*"\n' >slurm/sinfo
-printf '#!/bin/sh\n' >slurm/squeue
+cat >slurm/squeue <<'END'
+#!/bin/sh
+if [ "$hangs" = fails ]; then
+	exit 1
+elif [ -n "$hangs" ] && [ -z "${SQUEUE_STATES-}" ]; then
+	sed -n 's/.*--job-name=\([^ ]*\).*/\1 77.0/p' arguments
+fi
+END
+cat >slurm/timeout <<'END'
+#!/bin/sh
+limit=$1
+shift
+case $limit-$1 in
+--kill-after*)
+	shift
+	exec "$@" ;;
+*-scancel)	# takes until the job has gone on
+	/usr/bin/timeout 10 sh -c 'while [ "$(cat clock)" = "$0" ]; do /bin/sleep 0.1; done' \
+		"$(cat clock)" && echo "$2${SCANCEL_STATE-}" >>cancelled
+	exit ;;
+esac
+delay=0
+if echo "$*" | grep -qE "^($slow)"; then
+	delay=20
+fi
+if [ "$delay" -ge "$limit" ]; then
+	sleep "$limit"
+	exit 124
+fi
+sleep "$delay"
+exec "$@"
+END
+cat >slurm/date <<'END'
+#!/bin/sh
+if [ "$1" = +%s ]; then
+	exec cat clock
+fi
+exec /bin/date "$@"
+END
+printf '#!/bin/sh\necho $(($(cat clock) + $1)) >clock\n' >slurm/sleep
+printf '#!/bin/sh\nprintf "node-%%s\\n" "005000-a idle*" "000007-a down" "x down*" \
+	"x down*"\n' >slurm/sinfo
+printf '#!/bin/sh\necho "Thread(s) per core:  2"\n' >slurm/lscpu
+printf '#!/bin/sh\n%s "$@"\nexit 1\n' "$(command -v tar)" >slurm/tar	# a file changed
 chmod +x slurm/*
-cp -al small large
-(
-	cd large || exit 1
-	export PATH="$JOB_TEST/slurm:$PATH" SLURM_JOB_ID=77 SLURMD_NODENAME=node-000001-a
-	export SLURM_JOB_NUM_NODES=10000 SLURM_JOB_NODELIST='node-[000001-010000]-a'
-	export SLURM_JOB_CPUS_PER_NODE='128(x9999),32'
-	./run_ziatest.sh PPN=20 RUNS=1 SWEEP='9998 10000' >log 2>&1
-)
-look large 2>/dev/null
+
+# simulate CASE NODES SLOW ARGUMENT...: runs the script with these. The answers to questions that
+# match the pattern SLOW take 20 seconds; with hangs=yes, no step ends; with hangs=fails, squeue
+# fails. Leaves in $passed how many seconds have passed, and in $cancelled the steps that were
+# cancelled.
+simulate() {
+	cp -al small "$1"
+	(
+		cd "$1" || exit 1
+		export PATH="$JOB_TEST/slurm:$PATH" SLURM_JOB_ID=77 SLURMD_NODENAME=node-000001-a
+		export SLURM_JOB_NUM_NODES="$2" SLURM_JOB_NODELIST="node-[000001-$2]-a"
+		export SLURM_JOB_CPUS_PER_NODE='128(x9999),32' slow="$3"
+		export SQUEUE_STATES=PENDING SCANCEL_STATE=PENDING
+		echo 0 >clock
+		shift 3
+		./run_ziatest.sh "$@" >log 2>&1
+	)
+	look "$1" 2>/dev/null	# there is no status
+	passed=$(cat "$1/clock")
+	test "$hangs" != yes || poll 20 sh -c '[ "$(wc -l <"$0")" -ge 2 ]' "$1/cancelled"
+	cancelled=$(paste -s -d ' ' "$1/cancelled" 2>/dev/null)
+}
+export hangs=''
+simulate large 10000 none PPN=20 RUNS=1 SWEEP='9998 10000' SRUN_OPTIONS="--comment='a  b'"
 is '10,000 nodes: a short command, with the cores of the smallest node' \
 	"$(sed 's/ziaprobe .*/ziaprobe/' large/arguments)" \
-	"--hint=nomultithread --distribution=block:block --cpus-per-task=1 --overlap \
---job-name=ziatest-9998-1 --nodelist=./ziatest-unknown-77/nodes-9998-1.txt --nodes=9998 \
---ntasks=199960 --ntasks-per-node 20 ./ziaprobe"
+	"--hint=nomultithread --distribution=block:block --cpus-per-task=1 --comment=a  b \
+--overlap --job-name=ziatest-9998-1 --nodelist=./ziatest-unknown-77/nodes-9998-1.txt \
+--nodes=9998 --ntasks=199960 --ntasks-per-node 20 ./ziaprobe"
 is '10,000 nodes: the file of nodes' "$(cksum <large/ziatest-unknown-77/nodes-9998-1.txt)" \
 	"$(seq -f node-%06.0f-a 10000 | grep -v '005000\|000007' | cksum)"
 is '10,000 nodes: two that do not respond' "$ends$(grep '^SYS\|_UN' large/z*/env* | paste -s -)" \
 	"10000-1 not launched: only 9998 of the 10000 nodes respond, not node-000007-a node-005000-a
 9998-1 status 0SYSTEM_NODES=3	NODES_UNUSED=1 down"
+is 'tar says that a file has changed: an archive' "$left" ./ziatest-unknown-ID.tar.gz
+is 'the last step has the options of srun, too' "$(cat large/last)" "--comment=a  b --overlap \
+--ntasks-per-node=1 --nodelist=ziatest-unknown-77/nodes --nodes=9998 job/environment --node"
+
+# A step that does not end is waited for for a minute, and cancelled twice. Before the launch, a
+# slow Slurm takes 20 s for the nodes' names, and four times 5 s; after the wait, 5 s.
+hangs=yes
+simulate hangs 4 none PPN=2 RUNS=1
+is 'a step that does not end' "$passed s, cancelled: $cancelled" '58 s, cancelled: 77.0 77.0'
+simulate hangs-slow 4 'scontrol|sinfo|squeue' PPN=2 RUNS=1
+is 'a step that does not end, and Slurm answers after 20 s' "$passed s, cancelled: $cancelled" \
+	'105 s, cancelled: 77.0 77.0'
+like "scontrol's threads, and the smallest node" "$(cat hangs/arguments)" \
+	'.* --cpus-per-task=4 .*'
+like "scontrol does not answer: lscpu's threads" "$(cat hangs-slow/arguments)" \
+	'.* --cpus-per-task=8 .*'
+for case in hangs hangs-slow; do
+	is "$case: the output says so" "$(tail -n 2 $case/ziatest-*/output/*)" \
+		"$(printf 'the step has not ended\nstatus 0')"
+done
+hangs=fails
+simulate no-answer 4 none PPN=2 RUNS=1
+is 'squeue fails: nothing is cancelled, and the output says so' \
+	"$cancelled $(tail -n 2 no-answer/ziatest-*/output/*)" \
+	"$(printf ' Slurm did not say whether the step has ended\nstatus 0')"
 
 # The hardware of a node, and the kinds of nodes
 nics() {	# WHAT EXPECTED: checks how n1 describes its interfaces
 	# shellcheck disable=SC2029 # expands here
 	is "$1" "$(ssh n1 "cd '$PWD/small'; job/environment --node; SLURM_JOB_CPUS_PER_NODE=1 \
-		job/environment Makefile" | grep -oE 'int.*down .|^INT.*' | paste -s -d ' ' -)" "$2"
+		job/environment Makefile </dev/null" | grep -oE 'int.*down .|^INT.*' |
+		paste -s -d ' ' -)" "$2"
 	ssh n1 umount /sys/class
 }
 # InfiniBand
@@ -427,17 +534,18 @@ is 'squeue answers after 20 s: nothing is cancelled' \
 	"$ends $(grep -c 'the step has' late/ziatest-*/output/*) \
 $(cat late/cancelled 2>/dev/null)" \
 	'1-1 status 0 0 '
-look never
-like 'squeue never answers: the output says so, and nothing is cancelled' \
-	"$(tail -n 2 never/ziatest-*/output/1-1.txt) $(cat never/cancelled 2>/dev/null)" \
-	'Slurm did not say whether the step has ended\|status 0 '
-is "scontrol does not answer: lscpu's threads" "$(grep ^CORES never/ziatest-*/environment.txt)" \
-	CORES=7
-look packing
-is 'cancelled while the archive is packed: an archive' "$left" ./ziatest-virtual-ID.tar.gz
-sums_are_complete packing
+for tool in df cp sinfo limit sha256sum tar; do
+	look cancelled-in-$tool
+	is "cancelled in $tool: an archive" "$left" ./ziatest-virtual-ID.tar.gz
+	sums_are_complete cancelled-in-$tool
+	expected='1-1 not launched: the job is ending'
+	case $tool in
+	tar | sha256sum) expected='1-1 status 0' ;;
+	esac
+	is "cancelled in $tool: the launch" "$ends" "$expected"
+done
 look ending
-ending 'a job that runs out of time' ending
+was_ended 'a job that runs out of time' ending
 look stuck
 # On a busy machine, Slurm may show the node, whose slurmstepd is stopped, as not responding.
 like 'a step does not end: the next launch is made' "$ends" \
