@@ -148,7 +148,7 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 			"$(misplaced 0 2 'different nodes' login login 2)" ;;
 	mpich)
 		refused=
-		if mpichversion | grep -q 'Version: *[5-9]'; then
+		if is_mpich_5; then
 			refused='?'	# MPICH 5 itself refuses to run under PMIx
 		fi
 		expect openmpi "$fails" "$openmpi" "$refused$mismatch"
