@@ -52,7 +52,7 @@ recorded() {	# CASE RANK: the calls that were recorded, in the words of the tabl
 	paste -s -d ' ' "$dir/$1/$2" | sed -E 's/$/ /
 		s/clock_gettime://g
 		s/(REALTIME (BOOTTIME|MONOTONIC_RAW) REALTIME) \1 \1 /3*(\1) /g
-		s/getrusage MAIN_THREAD_CPU pread:schedstat/work/g
+		s|getrusage MAIN_THREAD_CPU pread:schedstat|work|g
 		s/(MPI_Init) (REALTIME work work REALTIME )+/\1 +(REALTIME work work REALTIME) /'
 }
 
