@@ -24,13 +24,16 @@ FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 sources = ziaprobe.c $(sort $(wildcard observe/*.c explain/*.c))
 headers = $(wildcard observe/*.h explain/*.h)
-library = $(if $(FENCE),libziaprobe.so)
-programs = ziatest ziaprobe $(library)
+programs = ziatest ziaprobe libziaprobe.so
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
 	$(LDFLAGS) -o ziaprobe $(sources) $(FENCE) $(LDLIBS)
-libziaprobe.so_command = $(MPICC) $(CPPFLAGS) -DPRELOAD $(CFLAGS) $(strict) -fPIC -shared \
-	$(LDFLAGS) -o libziaprobe.so libziaprobe.c $(sources) $(FENCE) $(LDLIBS)
+# libziaprobe.so has an mpi.h of its own (preload/mpi.h), so it needs no MPI to build, and measures
+# programs of any.
+libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPFLAGS) \
+	-Dmain=ziaprobe_main -DPAD=1 -DSEE_FENCES $(CFLAGS) $(strict) -fPIC -shared \
+	-fvisibility=hidden $(LDFLAGS)) -o libziaprobe.so $(sort $(wildcard preload/*.c)) \
+	$(sources) -ldl
 
 all: $(programs) build.txt changes.diff
 
@@ -54,7 +57,7 @@ ziaprobe: .pad $(sources) $(headers)
 		'$@ is smaller than $(PAD) bytes: the pad is missing; check CFLAGS and LDFLAGS'; \
 		exit 1; }
 
-libziaprobe.so: libziaprobe.c $(sources) $(headers) $(call changed,libziaprobe.so)
+libziaprobe.so: $(wildcard preload/*) $(sources) $(headers) $(call changed,libziaprobe.so)
 	@rm -f $@ build.txt
 	$(libziaprobe.so_command)
 
@@ -63,7 +66,7 @@ libziaprobe.so: libziaprobe.c $(sources) $(headers) $(call changed,libziaprobe.s
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 recorded = $(filter-out %.md %/__pycache__,$(sort \
-	$(wildcard *.c observe/* explain/* job/* Makefile run_ziatest.sh)))
+	$(wildcard *.c observe/* explain/* preload/* job/* Makefile run_ziatest.sh)))
 build.txt: $(programs) changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
@@ -76,7 +79,7 @@ changes.diff: $(programs) $(recorded)
 	@exec >$@; \
 	$(in_git) || { echo UNKNOWN; exit; }; \
 	$(git_diff) --relative HEAD; \
-	git ls-files -z --others --exclude-standard '*.c' observe explain job | \
+	git ls-files -z --others --exclude-standard '*.c' observe explain preload job | \
 		xargs -0 -r -n 1 $(git_diff) --no-index /dev/null || :
 
 # 'make run' measures four virtual nodes. The others are the README's examples: 'make slow' finds a
@@ -105,7 +108,7 @@ install:
 	@[ -f build.txt ] || { echo 'there is no complete build; run make first' >&2; exit 1; }
 	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job
 	install ziatest ziaprobe $(into)/bin
-	@if [ -f libziaprobe.so ]; then install libziaprobe.so $(into)/lib; fi
+	install libziaprobe.so $(into)/lib
 	install run_ziatest.sh $(libexec)
 	install job/trace job/summarize $(libexec)/job
 	install -m 644 job/trace.awk job/read.py job/judge.py $(libexec)/job

@@ -1,28 +1,42 @@
 /*
- * calls.c - the functions of observe.h, in the order in which ziaprobe.c calls them, except two in
- * timeout.c; notes.h lists the other files
+ * calls.c - the MPI functions that ziaprobe.c calls, as a tool on MPI's profiling interface
  *
- * On the clock: observe_loaded() to observe_world().
+ * Each of them notes what this rank is doing, and calls the PMPI function of the same name, which
+ * is MPI's. What is noted follows from the arguments: main's in MPI_Init, the partner's rank in
+ * MPI_Send, MPI_Recv and MPI_Sendrecv, and the stamps in MPI_Gather.
+ *
+ * On the clock: note_libraries_loaded(), and all of MPI_Init, MPI_Send, MPI_Recv and MPI_Sendrecv.
  */
 #include "notes.h"
 
 #include <limits.h>
 #include <poll.h>
 
-static struct {
-	int timeout; /* seconds after the start, or 0 for none */
-	bool verbose;
-	const char *csv, *ranks; /* file names, or NULL */
-} options;
+/* Calls from other objects must not come here, although mpi.h may declare these functions as
+ * visible to them. */
+#define NAME(name) #name
+#define HIDE(name) __asm__(".hidden " NAME(name))
+HIDE(MPI_Init);
+HIDE(MPI_Send);
+HIDE(MPI_Recv);
+HIDE(MPI_Sendrecv);
+HIDE(MPI_Gather);
+HIDE(MPI_Finalize);
 
 struct world world = {-1, -1};
+bool is_guest;
 
+static int timeout; /* seconds after the start, or 0 for none */
 static int64_t boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
-static struct run gathered; /* on rank 0 */
+static int first_peer = -1; /* the first rank that this one sends to or receives from */
 
-/* Notes that the libraries that the user's program is linked with are loaded. On the clock. */
-void observe_loaded(void)
+/* On all ranks, what the arguments say. On rank 0, MPI_Gather adds the rest; after that, there are
+ * records if the result is right. */
+static struct run run;
+
+/* Notes that the libraries that the user's program is linked with are loaded. */
+void note_libraries_loaded(void)
 {
 	watch_thread();
 	note_work(LIBRARIES_LOADED);
@@ -30,7 +44,8 @@ void observe_loaded(void)
 	mine.at[LIBRARIES_LOADED] = now();
 }
 
-void observe_main(void)
+/* Notes that main has been entered or, by a program, MPI. */
+void note_main_entered(void)
 {
 	boot = read_offset(CLOCK_BOOTTIME).value;
 	raw = read_offset(CLOCK_MONOTONIC_RAW);
@@ -38,72 +53,138 @@ void observe_main(void)
 	note_work(MAIN_ENTERED);
 	mine.at[MAIN_ENTERED] = now();
 	world = launched_world();
-	observe_state(IN_MPI_INIT, -1, mine.at[MAIN_ENTERED]);
+	note_state(IN_MPI_INIT, -1, mine.at[MAIN_ENTERED]);
 }
 
-/* Does not use getopt, whose state belongs to the program if this is libziaprobe.so. */
-const char *observe_options(char **words)
+/* Takes the options, which follow SEC, USEC and N, out of the arguments of main. Leaves the first
+ * one that is unknown or has a wrong or missing value, and what follows it. Does not use getopt,
+ * whose state belongs to the program if this is libziaprobe.so. */
+static void take_options(int *argc, char **argv)
 {
-	static char wrong[200];
-	int64_t seconds;
+	int first = 4, next, words;
 
-	for (char **word = words; *word; word++) {
-		const char *option = *word, *value = word[1]; /* NULL after the last word */
+	for (next = first; next < *argc; next += words) {
+		const char *option = argv[next], *value = argv[next + 1]; /* NULL at the end */
+		int64_t seconds = to_number(value, INT_MAX);
 
+		words = 2;
 		if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
-			options.verbose = true;
+			run.verbose = true;
+			words = 1;
 		} else if (value && strcmp(option, "--csv") == 0) {
-			options.csv = *++word;
+			run.csv = value;
 		} else if (value && strcmp(option, "--ranks") == 0) {
-			options.ranks = *++word;
-		} else if (value &&
+			run.ranks = value;
+		} else if (seconds > 0 &&
 			   (strcmp(option, "-t") == 0 || strcmp(option, "--timeout") == 0)) {
-			if ((seconds = to_number(*++word, INT_MAX)) < 1)
-				return "--timeout must be a whole number of seconds, 1 or more";
-			options.timeout = (int)seconds;
+			timeout = (int)seconds;
 		} else {
-			snprintf(wrong, sizeof wrong, "unknown option or missing value: '%s'",
-				 option);
-			return wrong;
+			break;
 		}
 	}
-	return NULL;
+	if (next == first)
+		return;
+	memmove(argv + first, argv + next, (size_t)(*argc - next + 1) * sizeof *argv);
+	*argc -= next - first;
 }
 
-void observe_start(int64_t start)
+/* Reads the arguments of main. If they are wrong, ziaprobe.c says so; until then, they have no
+ * effect. */
+static void read_arguments(int *argc, char **argv)
 {
-	mine.at[START] = start;
-	if (options.timeout)
-		arm_timeout(start, options.timeout);
+	int64_t sec, usec;
+
+	take_options(argc, argv);
+	if (*argc != 4)
+		return;
+	sec = to_number(argv[1], INT64_MAX / 1000000 / 2);
+	usec = to_number(argv[2], 999999);
+	run.n = (int)to_number(argv[3], INT_MAX);
+	if (sec < 0 || usec < 0 || run.n < 1)
+		return;
+	mine.at[START] = sec * 1000000 + usec;
+	if (timeout)
+		arm_timeout(timeout);
 }
 
-int64_t observe_init(void)
+/* Ends this process, whose MPI and launcher do not match: LAUNCHED is its place among the processes
+ * that the launcher has started. Prints an error, once per job. The others wait, so that no
+ * launcher that ends a job at its first failure ends it before the error is printed. */
+static void end_mismatch(struct world launched)
 {
+	if (launched.rank > 0)
+		poll(NULL, 0, 1000);
+	else
+		print_error("the launcher started %d processes, but each is alone in its "
+			    "MPI_COMM_WORLD: the launcher and the MPI library do not match; use "
+			    "the mpirun of this MPI library, or another srun --mpi=TYPE (see srun "
+			    "--mpi=list)\n",
+			    launched.size);
+	if (is_guest)
+		return;
+	PMPI_Finalize();
+	stop_if_timed_out();
+	exit(launched.rank > 0 ? 0 : 1);
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+	struct world launched;
+	int result;
+
+	if (!mine.at[MAIN_ENTERED])
+		note_main_entered();
+	else
+		watch_thread(); /* again; libziaprobe.so has seen MPI_Session_init */
+	read_arguments(argc, *argv);
+	result = PMPI_Init(argc, argv);
 	mine.at[INIT_RETURNED] = now();
 	note_work(INIT_RETURNED);
-	return mine.at[INIT_RETURNED];
-}
-
-bool observe_world(int rank, int size, int *status)
-{
-	struct world launched = world;
-
-	world = (struct world){rank, size};
-	if (size > 1 || launched.size <= 1)
-		return true;
-	if (launched.rank > 0) {
-		poll(NULL, 0, 1000); /* gives rank 0 time to print the error */
-		return false;
+	forget_wire();
+	if (result != MPI_SUCCESS)
+		return result;
+	launched = world;
+	PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
+	if (world.size == 1 && launched.size > 1) {
+		end_mismatch(launched);
+		return MPI_ERR_OTHER;
 	}
-	print_error("the launcher started %d processes, but each is alone in its MPI_COMM_WORLD: "
-		    "the launcher and the MPI library do not match; use the mpirun of this MPI "
-		    "library, or another srun --mpi=TYPE (see srun --mpi=list)\n",
-		    launched.size);
-	*status = 1;
-	return false;
+	return MPI_SUCCESS;
 }
 
-void *allocate(int count, size_t size)
+/* Notes that this rank is in a call, STATE, in which it may wait for rank PEER. */
+static void note_call(enum state state, int peer)
+{
+	if (first_peer < 0)
+		first_peer = peer;
+	note_state(state, peer, now());
+}
+
+int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+	note_call(IN_SEND, to);
+	return PMPI_Send(data, count, type, to, tag, comm);
+}
+
+int MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+	     MPI_Status *status)
+{
+	note_call(IN_RECV, from);
+	return PMPI_Recv(data, count, type, from, tag, comm, status);
+}
+
+int MPI_Sendrecv(const void *sent, int sent_count, MPI_Datatype sent_type, int to, int sent_tag,
+		 void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+		 MPI_Status *status)
+{
+	note_call(IN_SENDRECV, from);
+	return PMPI_Sendrecv(sent, sent_count, sent_type, to, sent_tag, data, count, type, from,
+			     tag, comm, status);
+}
+
+/* Returns COUNT > 0 elements of SIZE bytes, all 0. If memory is short, aborts with an error. */
+static void *allocate(int count, size_t size)
 {
 	void *block = calloc((size_t)count, size);
 
@@ -111,65 +192,82 @@ void *allocate(int count, size_t size)
 		print_error("out of memory: rank %d cannot allocate %d x %zu bytes; make more "
 			    "memory available on its node\n",
 			    world.rank, count, size);
-		MPI_Abort(MPI_COMM_WORLD, 1);
+		PMPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	return block;
 }
 
-/* On rank 0: checks the run, whose RECORDS are freed if it is not valid. */
-static bool check(const struct launch *launch, struct record *records)
+/* On rank 0: fills in RUN, given the STAMPS of the replies, which are 0 for responders. */
+static void describe_run(const int64_t *stamps)
 {
-	bool valid;
+	int slowest = 0;
 
-	gathered = (struct run){
-		.start = launch->start,
-		.size = launch->size,
-		.n = launch->n,
-		.time = launch->time,
-		.slowest = launch->slowest,
-		.records = records,
-		.launch_node_named = getenv("OMPI_ZIATEST_NODE") != NULL,
-		.launch_clock_error = to_number(getenv("OMPI_ZIATEST_SYNC"), INT64_MAX),
-		.program = program_name(),
-		.program_bytes = program_size(),
-		.mpi = mpi_version(),
-		.fence_interface = fence_interface,
-		.verbose = options.verbose,
-		.csv = options.csv,
-		.ranks = options.ranks,
-		.new_array = allocate,
-	};
-	valid = check_run(&gathered);
-	observe_state(valid ? WRITING : WAITS_FOR_OTHERS, -1, now());
+	for (int rank = 1; rank < world.size; rank++)
+		if (stamps[rank] > stamps[slowest])
+			slowest = rank;
+	run.start = mine.at[START];
+	run.size = world.size;
+	run.time = stamps[slowest] - run.start;
+	run.slowest = slowest;
+	run.launch_node_named = getenv("OMPI_ZIATEST_NODE") != NULL;
+	run.launch_clock_error = to_number(getenv("OMPI_ZIATEST_SYNC"), INT64_MAX);
+	run.program = program_name();
+	run.program_bytes = program_size();
+	run.mpi = mpi_version();
+	run.fence_interface = fence_interface;
+	run.new_array = allocate;
+	note_time(run.time);
+}
+
+/* On rank 0: returns whether the result is right. If not, prints an error. */
+static bool check_result(void)
+{
+	bool valid = check_run(&run);
+
+	note_state(valid ? WRITING : WAITS_FOR_OTHERS, -1, now());
 	stop_if_timed_out();
-	if (!valid)
-		free(records);
+	if (!valid) {
+		free(run.records);
+		run.records = NULL;
+	}
 	return valid;
 }
 
-bool observe_check(const struct launch *launch)
+/* Off the clock for this rank. After the gather, compares the clocks and gathers the records. If
+ * the result is wrong, prints an error, and returns one on rank 0. */
+int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *data, int count,
+	       MPI_Datatype type, int root, MPI_Comm comm)
 {
-	struct record *records = NULL;
+	const int64_t *replied = sent;
+	int result;
 
-	if (launch->rank == 0)
-		note_time(launch->time);
+	note_state(WAITS_FOR_OTHERS, -1, now());
+	result = PMPI_Gather(sent, sent_count, sent_type, data, count, type, root, comm);
+	if (result != MPI_SUCCESS)
+		return result;
+	if (world.rank == 0)
+		describe_run(data);
 	sleep_until_released();
-	mine.partner = launch->partner;
-	mine.at[REPLY_RECEIVED] = launch->replied ? launch->replied : UNKNOWN;
+	mine.partner = *replied ? first_peer : -1;
+	mine.at[REPLY_RECEIVED] = *replied ? *replied : UNKNOWN;
 	identify_node(&mine);
 	read_creation(&mine, boot);
 	read_fences(&mine);
-	if (launch->rank == 0)
-		records = allocate(launch->size, sizeof *records);
-	gather_records(records, launch->n, raw);
-	return launch->rank != 0 || check(launch, records);
+	if (world.rank == 0)
+		run.records = allocate(world.size, sizeof *run.records);
+	gather_records(run.records, run.n, raw);
+	return world.rank != 0 || check_result() ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-int observe_explain(void)
+/* If the result was right, prints warnings and writes the reports, on rank 0. Returns an error if
+ * that was not possible. */
+int MPI_Finalize(void)
 {
-	int status = explain_run(&gathered);
+	int status = run.records ? explain_run(&run) : 0, result;
 
-	observe_state(WAITS_FOR_OTHERS, -1, now());
-	free(gathered.records);
-	return status;
+	free(run.records);
+	note_state(WAITS_FOR_OTHERS, -1, now());
+	result = PMPI_Finalize();
+	stop_if_timed_out();
+	return status == 0 ? result : MPI_ERR_OTHER;
 }

@@ -37,6 +37,16 @@ static struct fence {
 
 const char *fence_interface;
 
+/* The first descriptor to which "cmd=init" has been written: PMI's wire */
+enum { NOT_YET = -1, FORGOTTEN = -2 };
+static atomic_int wire = NOT_YET;
+
+/* Treats no descriptor as PMI's wire from now on: its number may soon be that of another file. */
+void forget_wire(void)
+{
+	wire = FORGOTTEN;
+}
+
 /* Returns where this rank is in MPI_Init now. What it does in a non-blocking fence without waiting
  * is MPI_Init's own work, which is timed from the entry. Async-signal-safe. */
 struct position find_position(void)
@@ -274,7 +284,6 @@ __attribute__((constructor)) static void find_read_and_write(void)
 	*(void **)&library_write = dlsym(RTLD_NEXT, "write");
 }
 
-static atomic_int wire = -1; /* the first descriptor to which "cmd=init" has been written */
 static atomic_int wire_fence = -1; /* the fence whose answer has not been read yet */
 
 /* If the SIZE bytes at DATA are a command that begins a fence of all ranks, returns its interface;
@@ -310,7 +319,7 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 		cancel_fence(fence);
 	}
 	/* Only now is it certain that DATA can be read. */
-	if (wire < 0 && result >= 8 && memcmp(data, "cmd=init", 8) == 0)
+	if (wire == NOT_YET && result >= 8 && memcmp(data, "cmd=init", 8) == 0)
 		wire = file;
 	return result;
 }

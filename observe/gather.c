@@ -17,7 +17,7 @@ static void sleep_until_complete(MPI_Request *request)
 {
 	int complete = 0;
 
-	while (MPI_Test(request, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && !complete)
+	while (PMPI_Test(request, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && !complete)
 		poll(NULL, 0, 1);
 }
 
@@ -28,7 +28,7 @@ void sleep_until_released(void)
 	MPI_Request request;
 	char nothing = 0;
 
-	MPI_Ibcast(&nothing, 1, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+	PMPI_Ibcast(&nothing, 1, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);
 }
 
@@ -40,9 +40,9 @@ static void answer_child(int child)
 	for (int i = 0; i < ROUND_TRIPS; i++) {
 		int64_t here;
 
-		MPI_Recv(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		PMPI_Recv(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		here = now();
-		MPI_Send(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD);
+		PMPI_Send(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD);
 	}
 }
 
@@ -56,8 +56,8 @@ static struct estimate ask_parent(int parent)
 	for (int i = 0; i < ROUND_TRIPS; i++) {
 		int64_t before = now(), there, trip;
 
-		MPI_Sendrecv(&before, 1, MPI_INT64_T, parent, 0, &there, 1, MPI_INT64_T, parent, 0,
-			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		PMPI_Sendrecv(&before, 1, MPI_INT64_T, parent, 0, &there, 1, MPI_INT64_T, parent, 0,
+			      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		trip = now() - before;
 		if (trip >= 0 && (trip + 1) / 2 + 1 < best.bound)
 			best = (struct estimate){before + trip / 2 - there, (trip + 1) / 2 + 1};
@@ -89,10 +89,11 @@ void gather_records(struct record *records, int n, struct estimate raw)
 		mine.clock = compare_clocks(world.rank / n, world.size / n, n);
 	/* MPI_Igather would connect every rank to rank 0, and MPI_Gather polls while it waits. So
 	 * all ranks first wait for each other in a barrier, in which they sleep. */
-	MPI_Ibarrier(MPI_COMM_WORLD, &request);
+	PMPI_Ibarrier(MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);
 	/* All clocks have been compared by now. Nothing can set or slew the raw clock. */
 	later = read_offset(CLOCK_MONOTONIC_RAW);
 	mine.jump = (struct estimate){later.value - raw.value, later.bound + raw.bound};
-	MPI_Gather(&mine, sizeof mine, MPI_BYTE, records, sizeof mine, MPI_BYTE, 0, MPI_COMM_WORLD);
+	PMPI_Gather(&mine, sizeof mine, MPI_BYTE, records, sizeof mine, MPI_BYTE, 0,
+		    MPI_COMM_WORLD);
 }

@@ -1,41 +1,63 @@
 /*
- * notes.h - what each file in observe/ provides to the others
+ * notes.h - what each file in observe/ provides to the others, and to libziaprobe.c
  *
- * The sections below are the files, in the best order for reading: first calls.c, which calls the
- * others, then each before those that call it. The header of each lists what it does on the clock.
+ * calls.c has the MPI functions that ziaprobe.c calls. It calls the other files, whose order here is
+ * a good one for reading. The header of each file lists what it does on the clock.
+ *
+ * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
+ * times are in microseconds, too.
  */
 #ifndef NOTES_H
 #define NOTES_H
 
-#include "observe.h"
+#define _GNU_SOURCE /* clock_gettime, memmem, sigaction, RTLD_NEXT */
 
 #include "../explain/record.h"
 
 #include <mpi.h>
+#include <time.h>
 
-/* ---- calls.c: the functions of observe.h, and one that only libziaprobe.c calls ---- */
+#define EXPORTED __attribute__((visibility("default")))
 
-void observe_loaded(void);
+/* ---- calls.c ---- */
 
-/* The rank of this process, and the number of ranks. Until MPI_Init returns, these are the values
- * that the launcher gives, or -1 if it gives none. */
-extern struct world {
+/* A rank of this process, and the number of ranks; -1 if it is not known. */
+struct world {
 	int rank, size;
-} world;
+};
+
+/* Until MPI_Init returns, this is what the launcher gives. */
+extern struct world world;
+
+/* Set by libziaprobe.c, because a guest must not end its host's process. */
+extern bool is_guest;
+
+void note_libraries_loaded(void);
+void note_main_entered(void);
 
 /* ---- readings.c: the clocks, and how this process spent its time ---- */
 
 extern struct record mine; /* of this rank */
+int64_t now(void);
 struct estimate read_offset(clockid_t clock);
 bool watch_thread(void);
 void unwatch_thread(void);
-struct work read_work(void);
 void note_work(enum mark mark);
 struct work work_since(enum mark mark);
 
-/* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
+/* ---- process.c: this process's rank, node, creation and program ---- */
 
-#define EXPORTED __attribute__((visibility("default")))
+int64_t to_number(const char *text, int64_t max);
+struct world launched_world(void);
+void make_printable(char *text);
+void identify_node(struct record *record);
+void read_creation(struct record *record, int64_t boot);
+bool is_started_by_launcher(void);
+const char *program_name(void);
+int64_t program_size(void);
+const char *mpi_version(void);
+
+/* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
 
 extern const char *fence_interface; /* of the latest fence: "PMIx", "PMI2" or "PMI" */
 
@@ -46,27 +68,30 @@ struct position {
 	bool waits; /* in the fence that it has entered, rather than working */
 };
 struct position find_position(void);
+void forget_wire(void);
 void read_fences(struct record *record);
 void *function_of(const char *file, const char *name);
 void find_function(void **function, const char *name, void *caller);
 
-/* ---- process.c: this process's rank, node, creation and program ---- */
+/* ---- timeout.c: what this rank is doing, and what it does when the timeout expires ---- */
 
-struct world launched_world(void);
-void make_printable(char *text);
-void identify_node(struct record *record);
-void read_creation(struct record *record, int64_t boot);
-bool is_started_by_launcher(void);
-const char *program_name(void);
-int64_t program_size(void);
-const char *mpi_version(void);
+/* Rank 0 is UNCHECKED from MPI_Gather's return until its checks are done. */
+enum state {
+	IN_MPI_INIT,
+	IN_FENCE,
+	IN_SEND,
+	IN_RECV,
+	IN_SENDRECV,
+	WAITS_FOR_OTHERS,
+	UNCHECKED,
+	WRITING,
+};
 
-/* ---- timeout.c: what a rank does when the timeout expires ---- */
-
-/* and, of observe.h, observe_state() and stop_if_timed_out() */
-void arm_timeout(int64_t start, int seconds);
-void disarm_timeout(void);
+void note_state(enum state state, int rank, int64_t since);
 void note_time(int64_t us);
+void arm_timeout(int seconds);
+void disarm_timeout(void);
+void stop_if_timed_out(void);
 
 /* ---- gather.c: the comparison of clocks, and the second gather ---- */
 

@@ -9,8 +9,20 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+/* Returns the number in TEXT, or -1 if TEXT does not consist of decimal digits or the number is
+ * greater than MAX. TEXT may be NULL. */
+int64_t to_number(const char *text, int64_t max)
+{
+	int64_t number;
+
+	if (!text || !*text || text[strspn(text, "0123456789")])
+		return -1;
+	number = strtoll(text, NULL, 10); /* INT64_MAX if it is out of range */
+	return number > max ? -1 : number;
+}
+
 /* Returns this process's rank and the number of processes, as its launcher gives them in
- * environment variables; both are -1 if it gives no number. The first launcher in this list that
+ * environment variables; each is -1 if it does not. The first launcher in this list that
  * gives one wins, because it may have been called from a shell that another, further down, has
  * started. Must be called before MPI_Init, which may set some of these variables itself. */
 struct world launched_world(void)
@@ -31,7 +43,7 @@ struct world launched_world(void)
 		if (size >= 0)
 			return (struct world){rank, size};
 	}
-	return (struct world){-1, -1};
+	return (struct world){(int)to_number(getenv("PMIX_RANK"), INT_MAX), -1}; /* prterun */
 }
 
 /* Replaces every character of TEXT that is not printable ASCII with '?'. Async-signal-safe. */
@@ -59,7 +71,7 @@ void identify_node(struct record *record)
 	id[strcspn(id, "\n")] = '\0';
 	record->node = hash(0xcbf29ce484222325, id); /* the FNV-1a offset basis */
 	record->on_launch_node = launch_node && strcmp(launch_node, id) == 0;
-	MPI_Get_processor_name(processor, &length);
+	PMPI_Get_processor_name(processor, &length);
 	snprintf(record->host, sizeof record->host, "%.64s", processor);
 	make_printable(record->host);
 }
@@ -139,8 +151,9 @@ struct pair {
 /* Returns the process that a daemon of the launcher created, and that daemon. The process may be a
  * wrapper, such as a script, around that of OWN. Looks for the daemon among the parent and the next
  * eight ancestors; what is older than SINCE, such as a batch script, was not created for the
- * launch. Returns OWN if there is no daemon. LAUNCHER is the launcher's process id on this node, or
- * -1. */
+ * launch. Returns OWN if there is no daemon, and UNKNOWN times of birth if an ancestor that was
+ * created for the launch has a parent that cannot be seen, as in a container with a PID namespace
+ * of its own. LAUNCHER is the launcher's process id on this node, or -1. */
 static struct pair find_created(struct pair own, int64_t since, int launcher, int64_t boot)
 {
 	struct pair pair = own;
@@ -148,6 +161,8 @@ static struct pair find_created(struct pair own, int64_t since, int launcher, in
 	for (int i = 0; i <= 8 && pair.child.born >= since; i++) {
 		if (pair.child.parent == launcher || is_one_of(DAEMONS, &pair.parent))
 			return pair;
+		if (pair.parent.born == UNKNOWN)
+			return (struct pair){pair.parent, pair.parent};
 		pair = (struct pair){pair.parent, read_parent(pair.parent, boot)};
 	}
 	return own;
@@ -206,7 +221,7 @@ const char *mpi_version(void)
 	static char text[8192]; /* MPICH's maximum; Open MPI's is smaller */
 	int length;
 
-	MPI_Get_library_version(text, &length);
+	PMPI_Get_library_version(text, &length);
 	text[strcspn(text, "\n")] = '\0';
 	for (char *tab = text; (tab = strchr(tab, '\t'));)
 		*tab = ' ';

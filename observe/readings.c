@@ -18,6 +18,19 @@ struct record mine = {.at[LIBRARIES_LOADED] = UNKNOWN};
 static pid_t thread; /* the one that is watched */
 static int schedstat = -1; /* its file, which is kept open because opening it takes 4 us */
 
+static int64_t read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int64_t now(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
 /* Returns how far the realtime clock is ahead of CLOCK, in us. CLOCK is read between two readings
  * of the realtime clock, and the bound is the time between those two. The closest of three such
  * readings is used, because one may be interrupted. */
@@ -70,7 +83,7 @@ static int64_t read_cpu_wait(void)
 
 /* Returns what this process, and the watched thread, have done so far. Async-signal-safe, errno
  * included; can be called from any thread. */
-struct work read_work(void)
+static struct work read_work(void)
 {
 	/* The clock is the one that pthread_getcpuclockid() returns for the thread. Its id is
 	 * computed here because, before glibc 2.34, that function was in libpthread, not in libc. 6

@@ -5,7 +5,7 @@
  * state prints, so that a large job does not print millions of lines. The signal is not SIGALRM,
  * because the user's program may use that.
  *
- * On the clock: arm_timeout(), if there is a timeout, and observe_state().
+ * On the clock: arm_timeout(), if there is a timeout, and note_state().
  */
 #include "notes.h"
 
@@ -18,8 +18,7 @@
 #include <sys/un.h>
 #include <sys/utsname.h>
 
-static int64_t job_start; /* a stamp */
-static int limit; /* seconds after job_start */
+static int limit; /* seconds after the start; 0 if there is none */
 static atomic_int timed_out; /* the handler may run in another thread */
 static int timer = -1; /* the kernel's id of the timer; ids start at 0 */
 
@@ -40,7 +39,9 @@ static volatile struct {
 /* The end of rank 0's line while it is UNCHECKED. */
 static char time_text[60];
 
-void observe_state(enum state state, int rank, int64_t since)
+/* Notes that this rank has been in STATE since the stamp SINCE, waiting for RANK, or for no rank if
+ * RANK is -1. */
+void note_state(enum state state, int rank, int64_t since)
 {
 	doing.rank = rank;
 	doing.since = since;
@@ -55,7 +56,7 @@ static int first_on_node(enum state state)
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
 	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziaprobe.%lld.%d",
-		 (long long)job_start, state);
+		 (long long)mine.at[START], state);
 	return bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name, sizeof name) == 0 ||
 	       errno != EADDRINUSE;
 }
@@ -90,8 +91,9 @@ static void time_out(int number)
 	static const char *const texts[] = {
 		[IN_MPI_INIT] = "spent %lld ms in MPI_Init",
 		[IN_FENCE] = "waited %lld ms in a fence of MPI_Init",
-		[WAITS_FOR_REPLY] = "waited %lld ms for the reply from rank %d",
-		[WAITS_FOR_MESSAGE] = "waited %lld ms for the message from rank %d",
+		[IN_SEND] = "waited %lld ms in MPI_Send, to rank %d",
+		[IN_RECV] = "waited %lld ms in MPI_Recv, from rank %d",
+		[IN_SENDRECV] = "waited %lld ms in MPI_Sendrecv, with rank %d",
 		[WAITS_FOR_OTHERS] = "waited %lld ms for other ranks, after its exchange",
 		[UNCHECKED] = "waited %lld ms for other ranks, after its exchange",
 		[WRITING] = "spent %lld ms writing the result",
@@ -132,19 +134,18 @@ static void time_out(int number)
 	_exit(124);
 }
 
-/* Arranges for time_out() to be called SECONDS > 0 after START, or at once if that has passed.
+/* Arranges for time_out() to be called SECONDS > 0 after the start, or at once if that has passed.
  * Makes system calls because, before glibc 2.34, the timer functions were in librt. */
-void arm_timeout(int64_t start, int seconds)
+void arm_timeout(int seconds)
 {
 	/* SA_NODEFER: a second signal may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGNAL};
-	int64_t left = start + (int64_t)seconds * 1000000 - now(); /* us */
+	int64_t left = mine.at[START] + (int64_t)seconds * 1000000 - now(); /* us */
 	struct itimerspec once = {{0, 0}, {left / 1000000, left % 1000000 * 1000}};
 
 	if (left <= 0)
 		once.it_value = (struct timespec){0, 1}; /* at once */
-	job_start = start;
 	limit = seconds;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGNAL);

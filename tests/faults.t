@@ -118,15 +118,15 @@ END
 		"$late 0 on n1 $others" \
 		"?$late 1 .*" \
 		"$late 2 on n2 $others" \
-		"$late 3 on n2 has waited $s for the message from rank 1" \
+		"$late 3 on n2 has waited $s in MPI_Recv, from rank 1" \
 		"$late 4 on n3 $others" \
-		"$late 5 on n3 has waited $s for the reply from rank 1"
+		"$late 5 on n3 has waited $s in MPI_(Send, to|Recv, from) rank 1"
 	# Block 0 has its own reply, and the last block's message is missing.
 	expect second "$fails" \
 		'come="Gather.1 Gather.2 Gather.3 Gather.5 Recv2.0"
 		export SHIM="4 Send kill -STOP \$PPID; ../alarm $come"
 		../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 has waited $s for the message from rank 4" \
+		"$late 0 on n1 has waited $s in MPI_Recv, from rank 4" \
 		"$late 1 on n1 $others" \
 		"$late [23] on n2 $others" \
 		"?$late 4 .*" \
@@ -199,14 +199,14 @@ END
 		pkill -USR2 -x ziaprobe
 		wait \$!"
 	expect_alone srun-killed 137 'SHIM="0 Recv pkill -KILL -x srun" ../ziatest -t 60 2 "$srun"'
-	# The result cannot be printed, so there is no row either.
+	# The result cannot be printed, but the files are written.
 	expect full "$fails" '$srun 2 sh -c \
 		"exec ../ziaprobe 1 2 2 -v --csv csv --ranks ranks 2>/dev/full"'
 	run_cases 4
 	is "$mpi: what ranks did in MPI_Init adds up" "$(cat "$dir"/*/out |
 		sed -n 's/.* has spent \(.*\) ms in MPI_Init: cpu /\1 /p' |
 		awk '{ print $1 - $2 - $5 - $8 }' | sort -u)" 0
-	is "$mpi, full: neither a row nor a ranks file" \
-		"$(cd "$dir/full" && echo csv* ranks*)" 'csv* ranks*'
+	is "$mpi, full: the files are written" \
+		"$(cd "$dir/full" && wc -l csv ranks | awk '{ print $1 }' | paste -s -d ' ' -)" '2 7 9'
 done
 finish

@@ -236,7 +236,7 @@ run_cases() {
 # sources, but not those of launchers and libraries. Timeout messages are sorted by rank, which is
 # the 8th word.
 said() {
-	sources='((lib)?zia(test|probe)|(observe|explain)/[a-z]+)\.c:'
+	sources='(zia(test|probe)|(prepare|observe|explain|preload)/[a-z]+)\.c:'
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
 }
 
@@ -303,9 +303,10 @@ quick_build() {
 		flock 9
 		if ! [ -e "$built/ziaprobe" ]; then
 			cc $options -o "$built/ziatest" ziatest.c &&
-				"mpicc.$1" $library_options -DPRELOAD -DSEE_FENCES -fPIC -shared \
-					-fvisibility=hidden -o "$built/libziaprobe.so" \
-					libziaprobe.c ziaprobe.c observe/*.c explain/*.c -ldl &&
+				cc $library_options -Ipreload -Dmain=ziaprobe_main -DPAD=1 \
+					-DSEE_FENCES -fPIC -shared -fvisibility=hidden \
+					-o "$built/libziaprobe.so" preload/*.c ziaprobe.c \
+					observe/*.c explain/*.c -ldl &&
 				"mpicc.$1" $options -DPAD=4096 -DSEE_FENCES -rdynamic \
 					-fvisibility=hidden -o "$built/ziaprobe" \
 					ziaprobe.c observe/*.c explain/*.c -ldl

@@ -12,8 +12,8 @@ table='
 # The libraries are loaded: the work of this thread so far, and the stamp
 library      getenv:ZIAPROBE syscall:gettid open:schedstat work REALTIME
 # The program calls MPI_Init: is it to be measured, and is its stderr open?
-library      getenv:ZIAPROBE fcntl
-# In main: when this node booted, and the raw clock, to find out later whether the clock jumped
+library      getenv:ZIAPROBE fcntl uselocale
+# MPI_Init: when this node booted, and the raw clock, to find out later whether the clock jumped
 all          3*(REALTIME BOOTTIME REALTIME) 3*(REALTIME MONOTONIC_RAW REALTIME)
 # The work of this thread so far, for which a file is opened, and the stamp of main
 all          syscall:gettid open:schedstat work REALTIME
@@ -23,28 +23,32 @@ openmpi      getenv:FLUX_JOB_SIZE getenv:FLUX_TASK_RANK
 openmpi      getenv:SLURM_STEP_NUM_TASKS getenv:SLURM_PROCID
 # The timeout is armed.
 timeout      REALTIME sigaction sigprocmask syscall:timer_create syscall:timer_settime
-# In MPI_Init, each fence: the stamp and the work when it is entered, the work and the stamp when it
-# is left
-all          MPI_Init +(REALTIME work work REALTIME) MPI_Init:returned
+# In the library call that starts MPI, each fence: the stamp and the work when it is entered, the
+# work and the stamp when it is left
+probe        PMPI_Init +(REALTIME work work REALTIME) PMPI_Init:returned
+library      MPI_Init +(REALTIME work work REALTIME) MPI_Init:returned
 # MPI_Init has returned. The locale of the program may have a decimal comma.
 library      newlocale uselocale
-all          REALTIME work MPI_Comm_rank MPI_Comm_size
-# The exchange: an originator sends one byte, receives one, and takes the stamp of the reply.
-originator   MPI_Send MPI_Recv REALTIME
-responder    MPI_Recv MPI_Send
-alone        MPI_Sendrecv REALTIME
+all          REALTIME work PMPI_Comm_rank PMPI_Comm_size
+# The plain benchmark asks for both itself.
+probe        MPI_Comm_rank MPI_Comm_size
+library      PMPI_Comm_rank PMPI_Comm_size
+# The exchange: an originator sends one byte, receives one, and takes the stamp of the reply. The
+# clock is read before each call, so that the timeout can say how long it has taken.
+originator   REALTIME PMPI_Send REALTIME PMPI_Recv REALTIME
+responder    REALTIME PMPI_Recv REALTIME PMPI_Send
+alone        REALTIME PMPI_Sendrecv REALTIME
 # Off the clock from here on: the stamp from which this rank waits for others
 all          REALTIME
-measured     MPI_Gather
-wrong        MPI_Finalize'
+measured     PMPI_Gather
+wrong        PMPI_Finalize'
 
-# sequence WHO...: the calls of WHO in the table. The library calls the PMPI functions, so that
-# profilers do not notice. Only its MPI_Init is the one that the program would have called.
+# sequence WHO...: the calls of WHO in the table
 sequence() {
 	printf '%s\n' "$table" | awk -v who=" all $* " '
 	!/^#/ && index(who, " " $1 " ") {
 		for (i = 2; i <= NF; i++)
-			printf "%s%s ", who ~ / library / && $i ~ /^MPI_[^I]/ ? "P" : "", $i
+			printf "%s ", $i
 	}'
 }
 
@@ -78,17 +82,17 @@ for mpi in openmpi mpich; do
 	expect wrong 2 "srun -N 2 -n 2 $probe $start 0 -t 60" 'ziaprobe: error: N, .*' 'usage: .*'
 	expect alone 0 "srun -N 1 -n 2 $probe $start 2" "$result" "$one_node"
 	expect library 0 "srun -N 2 -n 2 env LD_PRELOAD=$dir/libziaprobe.so:$preload \\
-		\"ZIAPROBE=$start 1\" ../program" "$result"
+		\"ZIAPROBE=\$(date +'%s,%6N'),1\" ../program" "$result"
 	run_cases 2
 
-	same plain 0 measured originator
-	same plain 1 measured responder
-	same timeout 0 measured originator timeout
-	same timeout 1 measured responder timeout
-	same wrong 0 wrong
-	same wrong 1 wrong
-	same alone 0 measured alone
-	same alone 1 measured alone
+	same plain 0 probe measured originator
+	same plain 1 probe measured responder
+	same timeout 0 probe measured originator timeout
+	same timeout 1 probe measured responder timeout
+	same wrong 0 probe wrong
+	same wrong 1 probe wrong
+	same alone 0 probe measured alone
+	same alone 1 probe measured alone
 	same library 0 library measured originator
 	same library 1 library measured responder
 done

@@ -47,12 +47,17 @@ for mpi in openmpi mpich; do
 	chmod +x "$dir/at" "$dir/lasting"
 	cat >"$dir/set.c" <<-'END'
 		/* An MPI library that sets a launcher's variable */
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
 		#include <mpi.h>
 		#include <stdlib.h>
-		int MPI_Init(int *argc, char ***argv)
+		int PMPI_Init(int *argc, char ***argv)
 		{
+			int (*own)(int *, char ***);
+
+			*(void **)&own = dlsym(RTLD_NEXT, "PMPI_Init");
 			setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
-			return PMPI_Init(argc, argv);
+			return own(argc, argv);
 		}
 	END
 	"mpicc.$mpi" -shared -fPIC -o "$dir/set.so" "$dir/set.c"
@@ -74,9 +79,9 @@ for mpi in openmpi mpich; do
 	expect none 2 'srun $four 2 ../ziaprobe' \
 		"$error expected exactly three arguments before the options: SEC, USEC and N; \
 ziatest appends ziaprobe itself, so do not name it in the launcher" \
-		'usage: LAUNCHER ziaprobe SEC USEC N .*'
+		'usage: LAUNCHER ziaprobe SEC USEC N'
 	expect unknown 2 'srun $four 2 ../ziaprobe 1 2 2 --unknown' \
-		"$error unknown option .*'--unknown'" 'usage: .*'
+		"$error unknown option .*'--unknown'; .*" 'usage: .*'
 	expect world 2 'srun -N 2 -n 5 ../ziaprobe 1 2 2' \
 		"$error the number of processes, 5, is not a multiple of N = 2; .*"
 	expect wrong 0 'while read -r arguments; do
@@ -95,8 +100,8 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		"$error SEC, .* must be .*" 'usage: .*' "$error USEC, .* must be .*" 'usage: .*' \
 		"$error N, .* must be .*" 'usage: .*' \
 		"$error expected exactly three arguments .*" 'usage: .*' \
-		"$error --timeout must be .*" 'usage: .*' \
-		"$error .*missing value: '--csv'" 'usage: .*'
+		"$error .* wrong or missing value: '-t'; .*" 'usage: .*' \
+		"$error .* wrong or missing value: '--csv'; .*" 'usage: .*'
 
 	# Ranks whose placement is not as specified
 	expect cyclic "$fails" '../ziatest 4 "srun --distribution=cyclic $eight"' \

@@ -43,7 +43,7 @@ static int64_t time_constructor(void)
 {
 	int64_t begun = nanoseconds();
 
-	observe_loaded();
+	note_libraries_loaded();
 	return nanoseconds() - begun;
 }
 
@@ -69,7 +69,9 @@ int main(int argc, char **argv)
 
 	if (rounds < 1 || write(file, "12345678", 8) != 8)
 		return 2;
-	took = allocate(rounds, sizeof *took);
+	took = calloc((size_t)rounds, sizeof *took);
+	if (!took)
+		return 1;
 	for (int k = 0; k < 2; k++) {
 		for (int i = 0; i < rounds; i++)
 			took[i] = k == 0 ? time_readings() : time_constructor();

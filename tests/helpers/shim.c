@@ -3,7 +3,7 @@
  * it reaches CALL, and wait for it. In COMMAND, $PPID is the rank's process id. CALL is
  *
  * - Exec: before main
- * - Start, Init: when MPI_Init begins, and when it returns
+ * - Start, Init: when PMPI_Init begins, and when it returns
  * - Pmix, Later: in PMIx_Init, and in PMIx_Get after the first fence
  * - Fence, Leave, Leave2: when the first fence begins, when it ends, and when the next one ends
  * - Entered, Nap: when PMIx_Fence_nb returns, and when the rank first naps after that
@@ -318,8 +318,15 @@ static void *helper(void *unused)
 	return unused;
 }
 
-int MPI_Init(int *argc, char ***argv)
+/* Returns the MPI library's function NAME. */
+static void *library_function(const char *name)
 {
+	return dlsym(RTLD_NEXT, name);
+}
+
+int PMPI_Init(int *argc, char ***argv)
+{
+	int (*own)(int *, char ***);
 	pthread_t thread;
 	sigset_t set;
 	int result;
@@ -332,44 +339,40 @@ int MPI_Init(int *argc, char ***argv)
 		pthread_sigmask(SIG_BLOCK, &set, NULL); /* the library's threads inherit it */
 	}
 	early_fault("Start");
-	result = PMPI_Init(argc, argv);
+	*(void **)&own = library_function("PMPI_Init");
+	result = own(argc, argv);
 	fault("Init");
 	return result;
 }
 
-static int received;
+/* Defines the function NAME, which calls FAULT before MPI's. */
+#define FAULTY(name, parameters, arguments, fault)                                                 \
+	int PMPI_##name parameters                                                                 \
+	{                                                                                          \
+		int(*own) parameters;                                                              \
+                                                                                                   \
+		fault;                                                                             \
+		*(void **)&own = library_function("PMPI_" #name);                                  \
+		return own arguments;                                                              \
+	}
 
-int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
+static int received, gathered;
+
+static void before_send(void)
 {
 	if (received)
 		fault("Answer");
 	fault("Send");
-	return PMPI_Send(b, n, t, to, tag, c);
 }
 
-int MPI_Recv(void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
-{
-	fault(received ? "Recv2" : "Recv");
-	received = 1;
-	return PMPI_Recv(b, n, t, from, tag, c, s);
-}
-
-int MPI_Gather(const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root,
-	       MPI_Comm c)
-{
-	static int gathered;
-
-	fault(gathered++ ? "Records" : "Gather");
-	return PMPI_Gather(s, n, t, r, m, u, root, c);
-}
-
-#define FAULTY(name, parameters, arguments)                                                        \
-	int MPI_##name parameters                                                                  \
-	{                                                                                          \
-		fault(#name);                                                                      \
-		return PMPI_##name arguments;                                                      \
-	}
-FAULTY(Ibarrier, (MPI_Comm c, MPI_Request *q), (c, q))
+FAULTY(Send, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c),
+       (b, n, t, to, tag, c), before_send())
+FAULTY(Recv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s),
+       (b, n, t, from, tag, c, s), fault(received++ ? "Recv2" : "Recv"))
+FAULTY(Gather,
+       (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root, MPI_Comm c),
+       (s, n, t, r, m, u, root, c), fault(gathered++ ? "Records" : "Gather"))
+FAULTY(Ibarrier, (MPI_Comm c, MPI_Request *q), (c, q), fault("Ibarrier"))
 FAULTY(Ibcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *q),
-       (b, n, t, root, c, q))
-FAULTY(Finalize, (void), ())
+       (b, n, t, root, c, q), fault("Ibcast"))
+FAULTY(Finalize, (void), (), fault("Finalize"))

@@ -1,7 +1,11 @@
 /* Tests functions of ziaprobe.c and observe/ that need no MPI. Prints TAP. */
 #define main ziaprobe_main
+#define now ziaprobe_now
+#define to_number ziaprobe_to_number
 #include "../../ziaprobe.c"
 #undef main
+#undef now
+#undef to_number
 #include "../../observe/calls.c"
 #include "../../observe/process.c"
 #include "../../observe/readings.c"
@@ -20,17 +24,18 @@ static int ok(int passed, const char *name)
 	return passed;
 }
 
-/* Checks the first line of the result for a time of US. */
-static void is_time(int64_t us, const char *expected)
+/* Checks that the result of the ranks whose STAMPS these are begins or ends as EXPECTED. */
+static void is_result(const int64_t *stamps, int ranks, const char *expected)
 {
 	int before = dup(STDERR_FILENO), ends[2];
 	char printed[200] = "";
 
 	if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0)
 		abort();
-	launch.time = us;
-	ok(print_result() && read(ends[0], printed, sizeof printed - 1) > 0 &&
-		   strncmp(printed, expected, strlen(expected)) == 0,
+	start = 0;
+	size = ranks;
+	ok(print_result(stamps) && read(ends[0], printed, sizeof printed - 1) > 0 &&
+		   strstr(printed, expected),
 	   expected);
 	dup2(before, STDERR_FILENO);
 	close(before);
@@ -38,9 +43,14 @@ static void is_time(int64_t us, const char *expected)
 	close(ends[1]);
 }
 
-/* Checks that WORDS, the arguments of ziaprobe with a blank after each, are parsed as START in us,
- * N and TIMEOUT in s, or are rejected if N is -1. */
-static void is_parsed(const char *words, int64_t start, int n, int timeout)
+static void is_time(int64_t us, const char *expected)
+{
+	is_result(&us, 1, expected);
+}
+
+/* Checks that WORDS, the arguments of ziaprobe with a blank after each, are parsed as START_US, PPN
+ * and SECONDS of timeout, or are rejected if PPN is -1. */
+static void is_parsed(const char *words, int64_t start_us, int ppn, int seconds)
 {
 	static char copy[200];
 	char *argv[10] = {"ziaprobe"};
@@ -50,11 +60,17 @@ static void is_parsed(const char *words, int64_t start, int n, int timeout)
 		*end = '\0';
 		argv[argc++] = word;
 	}
-	memset(&options, 0, sizeof options);
-	if (parse(argv))
-		ok(n == -1, words);
-	else
-		ok(launch.start == start && launch.n == n && options.timeout == timeout, words);
+	timeout = 0;
+	run = (struct run){.n = 0};
+	take_options(&argc, argv);
+	if (argv[argc] || parse(argc, argv)) {
+		ok(ppn == -1, words);
+		return;
+	}
+	ok(start == start_us && n == ppn && timeout == seconds, words);
+	timeout = 0; /* nothing is to be timed out here */
+	read_arguments(&argc, argv);
+	ok(mine.at[START] == start_us && run.n == ppn, "observe/ reads the same numbers");
 }
 
 /* Checks that an environment of nothing but TEXT, with a blank between the entries, gives SIZE and
@@ -154,27 +170,29 @@ static void test_arguments(void)
 	is_parsed("9223372036854 0 1 ", 0, -1, 0);
 	is_parsed("99999999999999999999 0 1 ", 0, -1, 0);
 	is_parsed("1 2 3 -v --csv --ranks --ranks b ", 1 * s + 2, 3, 0);
-	ok(options.verbose && strcmp(options.csv, "--ranks") == 0 &&
-		   strcmp(options.ranks, "b") == 0,
+	ok(run.verbose && strcmp(run.csv, "--ranks") == 0 && strcmp(run.ranks, "b") == 0,
 	   "all options");
-}
-
-/* Checks which of STAMPS is found to be the latest. */
-static void is_latest(const int64_t *stamps, int size, int rank, const char *name)
-{
-	ok(find_latest(stamps, size) == rank, name);
+	is_parsed("1 2 3 -v -x -v ", 0, -1, 0);
 }
 
 static void test_result(void)
 {
-	is_latest((int64_t[]){5, 7, 0, 0, 6, 8}, 6, 5, "the latest stamp is the result");
-	is_latest((int64_t[]){5, 8, 0, 0, 6, 8}, 6, 1,
-		  "if several stamps are the latest, the lowest rank wins");
+	static const int64_t equal[] = {5, 8, 0, 0, 6, 8};
+
+	is_result((int64_t[]){5, 7, 0, 0, 6, 8}, 6, "0.01 millisecs\nSlowest rank: 5\n");
+	is_result(equal, 6, "0.01 millisecs\nSlowest rank: 1\n");
+	mine.at[START] = 3;
+	world.size = 6;
+	describe_run(equal);
+	ok(run.time == 5 && run.slowest == 1, "if several stamps are the latest, the lowest wins");
+	mine.at[START] = 0;
 }
 
 static void test_launchers(void)
 {
 	is_launched("HOME=/ SLURM_PROCID=0", -1, -1);
+	is_launched("SLURM_PROCID=0 PMIX_RANK=3", -1, 3);
+	is_launched("PMIX_RANK=3 SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=5", 8, 5);
 	is_launched("XPMI_SIZE=8 PMI_SIZE_=8 PMI_RANK=0 PMI_SIZE=2", 2, 0);
 	/* The first variable in the list decides, in whatever order they are set. */
 	is_launched("SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1 PMI_SIZE=1 PMI_RANK=0", 1, 0);

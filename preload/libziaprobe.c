@@ -1,0 +1,244 @@
+/*
+ * libziaprobe - measures the start of another program
+ *
+ * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
+ * environment variable ZIAPROBE, separated by commas. The library defines the functions that start
+ * MPI. In the first call of any of them, it runs ziaprobe's main() with these arguments. When that
+ * calls MPI_Init, the function runs that the program would have called without the library. Then
+ * the program goes on as if the library were not there. Errors are printed, but have no other
+ * effect, except that the job ends if memory is short, and ranks end if the timeout expires.
+ *
+ * On the clock: the constructor, looking up the functions, splitting the arguments, and the calls
+ * for stderr and the locale.
+ */
+#include "../observe/notes.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+int ziaprobe_main(int argc, char **argv); /* main() of ziaprobe.c */
+
+static char *arguments; /* the value of ZIAPROBE, or NULL if this process is not to be measured */
+static atomic_bool called; /* set by the first call, which is measured */
+static bool uses_sessions;
+
+/* Copies the arguments, because the program may empty its environment. */
+static void read_environment(void)
+{
+	const char *value = getenv("ZIAPROBE");
+
+	if (value && !arguments)
+		arguments = strdup(value);
+}
+
+/* Notes that the libraries are loaded. Changes nothing the program could notice, not even errno. */
+__attribute__((constructor)) static void begin_process(void)
+{
+	int before = errno;
+
+	read_environment();
+	if (arguments && !called)
+		note_libraries_loaded();
+	errno = before;
+}
+
+/* Returns whether this process may have had a child. A child that was waited for has page
+ * faults. If this process ignores SIGCHLD, children leave no trace. */
+static bool may_have_had_child(void)
+{
+	struct sigaction action;
+	struct rusage children;
+	siginfo_t child;
+
+	sigaction(SIGCHLD, NULL, &action);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT) ||
+	       children.ru_minflt > 0 || waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* Prints an error if rank 0 ends and was not measured, unless it may be a wrapper whose child was
+ * measured, or was started by such a wrapper. */
+__attribute__((destructor)) static void end_process(void)
+{
+	if (!arguments || called || launched_world().rank != 0 || !is_started_by_launcher() ||
+	    may_have_had_child())
+		return;
+	if (uses_sessions)
+		print_error("nothing was measured: %s has ended, which uses MPI Sessions; only a "
+			    "start by MPI_Init can be measured\n",
+			    program_name());
+	else
+		print_error("nothing was measured: %s has ended, and libziaprobe.so saw no call of "
+			    "MPI_Init; the program must call it, and must not be linked statically "
+			    "with its MPI library, or look MPI_Init up with dlsym\n",
+			    program_name());
+}
+
+/* Takes this library out of LD_PRELOAD, so that what the program starts is not measured. */
+static void clean_environment(void)
+{
+	char *preload = getenv("LD_PRELOAD"), *own = NULL, *after;
+	Dl_info library;
+
+	unsetenv("ZIAPROBE");
+	if (preload && dladdr(&called, &library))
+		own = strstr(preload, library.dli_fname);
+	if (!own)
+		return;
+	after = own + strlen(library.dli_fname);
+	if (*after)
+		after++; /* the separator */
+	else if (own > preload)
+		own--;
+	memmove(own, after, strlen(after) + 1);
+	if (!*preload)
+		unsetenv("LD_PRELOAD");
+}
+
+/* A call that starts MPI */
+static struct call {
+	union {
+		void *found;
+		int (*plain)(int *argc, char ***argv);
+		int (*with_threads)(int *argc, char ***argv, int required, int *provided);
+	} function; /* the one that the program would have called without the library */
+	int *argc;
+	char ***argv;
+	bool with_threads;
+	int required, *provided;
+	int result;
+} host; /* the one that is measured */
+
+static int carry_out(const struct call *call)
+{
+	if (call->with_threads)
+		return call->function.with_threads(call->argc, call->argv, call->required,
+						   call->provided);
+	return call->function.plain(call->argc, call->argv);
+}
+
+/* Called by MPI_Init in ziaprobe's main(), whose arguments are not the program's. Then sets the C
+ * locale, because the program's may have a decimal comma. */
+int start_host(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	host.result = carry_out(&host);
+	uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+	return host.result;
+}
+
+/* Runs ziaprobe's main(). */
+static void run_ziaprobe(void)
+{
+	char *words[strlen(arguments) / 2 + 3], *rest;
+	int count = 0;
+
+	words[count++] = "ziaprobe";
+	for (char *word = strtok_r(arguments, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
+		words[count++] = word;
+	words[count] = NULL;
+	ziaprobe_main(count, words);
+}
+
+/* Measures the call HOST. If the program has closed stderr, no descriptor of MPI may take its
+ * place. */
+static void measure(void)
+{
+	bool is_closed = fcntl(STDERR_FILENO, F_GETFD) < 0;
+	locale_t before = uselocale((locale_t)0), c;
+
+	if (is_closed) {
+		int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		is_closed = dup2(file, STDERR_FILENO) >= 0;
+		if (file != STDERR_FILENO)
+			close(file);
+	}
+	is_guest = true;
+	run_ziaprobe();
+	c = uselocale(before);
+	freelocale(c);
+	unwatch_thread();
+	disarm_timeout();
+	if (is_closed)
+		close(STDERR_FILENO);
+}
+
+/* Carries out CALL of the function NAME by CALLER. Returns its result. Measures it if it is the
+ * first one, and if ziatest launched this process. */
+static int start(const char *name, void *caller, struct call call)
+{
+	const char *missing;
+
+	find_function(&call.function.found, name, caller);
+	if (!call.function.found)
+		return MPI_ERR_OTHER;
+	read_environment();
+	if (!arguments || atomic_exchange(&called, true))
+		return carry_out(&call);
+	host = call;
+	missing = find_mpi(call.function.found);
+	if (!missing) {
+		measure();
+	} else {
+		host.result = carry_out(&call);
+		if (launched_world().rank <= 0)
+			print_error("nothing was measured: the MPI library of %s has no %s; MPI 3 "
+				    "or later is needed\n",
+				    program_name(), missing);
+	}
+	clean_environment();
+	return host.result;
+}
+
+#undef MPI_Init
+#undef PMPI_Init
+#define CALLER __builtin_return_address(0)
+
+EXPORTED int MPI_Init(int *argc, char ***argv)
+{
+	return start("MPI_Init", CALLER, (struct call){{NULL}, argc, argv, false, 0, NULL, 0});
+}
+
+EXPORTED int PMPI_Init(int *argc, char ***argv)
+{
+	return start("PMPI_Init", CALLER, (struct call){{NULL}, argc, argv, false, 0, NULL, 0});
+}
+
+EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	return start("MPI_Init_thread", CALLER,
+		     (struct call){{NULL}, argc, argv, true, required, provided, 0});
+}
+
+EXPORTED int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	return start("PMPI_Init_thread", CALLER,
+		     (struct call){{NULL}, argc, argv, true, required, provided, 0});
+}
+
+/* A program that starts a session first, and calls MPI_Init later, enters MPI here. The handles
+ * INFO and HANDLER are passed on as they came. */
+EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
+{
+	static int (*next)(void *, void *, void *);
+	bool is_first = arguments && !called && !uses_sessions;
+	int result = MPI_ERR_OTHER;
+
+	uses_sessions = true;
+	if (is_first)
+		note_main_entered();
+	find_function((void **)&next, "MPI_Session_init", CALLER);
+	if (next)
+		result = next(info, handler, session);
+	if (is_first)
+		unwatch_thread(); /* because MPI_Init may never be called */
+	return result;
+}

@@ -1,0 +1,82 @@
+/*
+ * mpi.h - MPI as the user's program has it
+ *
+ * The sources of libziaprobe.so are compiled with this header in the place of an MPI library's, so
+ * the library belongs to no MPI. Functions and constants are variables here, which find_mpi() sets
+ * when the program starts MPI. The three binary interfaces of MPI differ in the constants only:
+ * handles are pointers or positive ints, and both are passed in one register.
+ */
+#ifndef MPI_H
+#define MPI_H
+
+typedef struct handle *MPI_Comm, *MPI_Datatype, *MPI_Request;
+typedef struct status MPI_Status; /* never looked at */
+
+extern MPI_Comm MPI_COMM_WORLD;
+extern MPI_Datatype MPI_BYTE, MPI_INT64_T;
+extern MPI_Status *MPI_STATUS_IGNORE;
+
+enum {
+	MPI_SUCCESS = 0,
+	MPI_ERR_OTHER = 16, /* stands for any error */
+	MPI_MAX_PROCESSOR_NAME = 256, /* the largest of the three */
+};
+
+/* clang-format off */
+#define MPI_FUNCTIONS(function) \
+	function(PMPI_Abort, (MPI_Comm comm, int code)) \
+	function(PMPI_Comm_rank, (MPI_Comm comm, int *rank)) \
+	function(PMPI_Comm_size, (MPI_Comm comm, int *size)) \
+	function(PMPI_Gather, (const void *sent, int sent_count, MPI_Datatype sent_type, \
+			       void *data, int count, MPI_Datatype type, int root, MPI_Comm comm)) \
+	function(PMPI_Get_library_version, (char *text, int *length)) \
+	function(PMPI_Get_processor_name, (char *text, int *length)) \
+	function(PMPI_Ibarrier, (MPI_Comm comm, MPI_Request *request)) \
+	function(PMPI_Ibcast, (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm, \
+			       MPI_Request *request)) \
+	function(PMPI_Recv, (void *data, int count, MPI_Datatype type, int from, int tag, \
+			     MPI_Comm comm, MPI_Status *status)) \
+	function(PMPI_Send, (const void *data, int count, MPI_Datatype type, int to, int tag, \
+			     MPI_Comm comm)) \
+	function(PMPI_Sendrecv, (const void *sent, int sent_count, MPI_Datatype sent_type, int to, \
+				 int sent_tag, void *data, int count, MPI_Datatype type, int from, \
+				 int tag, MPI_Comm comm, MPI_Status *status)) \
+	function(PMPI_Test, (MPI_Request *request, int *complete, MPI_Status *status))
+/* clang-format on */
+
+#define MPI_DECLARE(name, parameters) extern int(*name) parameters;
+MPI_FUNCTIONS(MPI_DECLARE)
+
+/* Sets these variables, given INIT, the function with which the program starts MPI. Returns NULL
+ * or, if a function is missing, its name. */
+const char *find_mpi(void *init);
+
+/* What ziaprobe.c calls, and observe/ does not define */
+#define MPI_Abort PMPI_Abort
+#define MPI_Comm_rank PMPI_Comm_rank
+#define MPI_Comm_size PMPI_Comm_size
+
+/* What observe/ defines for ziaprobe.c. libziaprobe.c has another MPI_Init, for the program. */
+#define MPI_Init observed_MPI_Init
+int MPI_Init(int *argc, char ***argv);
+int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
+int MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+	     MPI_Status *status);
+int MPI_Sendrecv(const void *sent, int sent_count, MPI_Datatype sent_type, int to, int sent_tag,
+		 void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+		 MPI_Status *status);
+int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *data, int count,
+	       MPI_Datatype type, int root, MPI_Comm comm);
+int MPI_Finalize(void);
+
+/* The program's own start, as libziaprobe.c carries it out */
+#define PMPI_Init start_host
+int start_host(int *argc, char ***argv);
+
+/* Does nothing: the program itself ends MPI. */
+static inline int PMPI_Finalize(void)
+{
+	return MPI_SUCCESS;
+}
+
+#endif
