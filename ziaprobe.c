@@ -10,8 +10,7 @@
  *	2. A launcher starts this program, a 100 MB executable, N times on each node.
  *	3. Each process calls MPI_Init.
  *	4. Each process of an odd-numbered node, an originator, sends one byte to the process with
- *	   the same local rank on the next node. The last of an odd number of nodes sends to the
- *	   first.
+ *	   the same local rank on the next node; the last of an odd number sends to the first.
  *	5. The receiver, a responder, answers with one byte.
  *	6. Each originator stamps the reply. MPI_Gather brings the stamps to rank 0.
  *	7. The latest stamp minus the start is the result.
@@ -25,7 +24,7 @@
  * 'mkdir plain; mpicc ziaprobe.c -o plain/ziaprobe' builds the benchmark alone, which neither
  * checks nor explains its result. make links it with observe/, a tool on MPI's profiling interface:
  * its MPI_Init takes options out of the arguments, its MPI_Gather fails on rank 0 if the result is
- * wrong, and its MPI_Finalize writes the reports. tests/order.t lists what it does on the clock. It
+ * wrong, and its MPI_Finalize writes the reports. What it does on the clock is in tests/order.t. It
  * cannot notice what happened before main, such as a clock that was set.
  *
  * Exit status: 0 on success; 1 on rank 0 if the result is wrong, if output cannot be written, or if
@@ -56,7 +55,7 @@ static int64_t to_number(const char *text, int64_t max)
 	return !*text || text[strspn(text, "0123456789")] || number > max ? -1 : number;
 }
 
-/* Reads the arguments. Returns NULL or, if they are wrong, an error message. */
+/* Reads the arguments. Returns NULL or, if they are wrong, a message. */
 static const char *parse(int argc, char **argv)
 {
 	static char message[300];
@@ -108,14 +107,13 @@ static int64_t now(void)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Returns whether the ranks of this rank's block originate. */
+/* Returns whether the block of ANY_RANK originates. */
 static bool is_originator(int any_rank)
 {
 	return any_rank / n % 2 == 0;
 }
 
-/* The originator's part: sends one byte to rank TO and receives one. Returns the stamp of the
- * reply. */
+/* The originator's part: sends a byte to rank TO and receives one. Returns the reply's stamp. */
 static int64_t ask(int to)
 {
 	char byte = 0, reply;
@@ -199,9 +197,7 @@ int main(int argc, char **argv)
 	replied = exchange();
 	/* ---- Off the clock from here on ---- */
 
-	if (rank == 0)
-		stamps = calloc((size_t)size, sizeof *stamps);
-	if (rank == 0 && !stamps) {
+	if (rank == 0 && !(stamps = calloc((size_t)size, sizeof *stamps))) {
 		dprintf(STDERR_FILENO, "ziaprobe: error: rank 0 is out of memory\n");
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}

@@ -21,7 +21,7 @@ MPI_Comm MPI_COMM_WORLD;
 MPI_Datatype MPI_BYTE, MPI_INT64_T;
 MPI_Status *MPI_STATUS_IGNORE;
 
-#define MPI_DEFINE(name, parameters) int(*name) parameters;
+#define MPI_DEFINE(name, parameters) int(*PMPI_##name) parameters;
 MPI_FUNCTIONS(MPI_DEFINE)
 
 /* Returns Open MPI's object NAME. If the program itself refers to it, the program has a copy. */
@@ -44,7 +44,7 @@ const char *find_mpi(void *init)
 		void *variable;
 		const char *name;
 	} functions[] = {
-#define MPI_ENTRY(name, parameters) {&name, #name},
+#define MPI_ENTRY(name, parameters) {&PMPI_##name, "PMPI_" #name},
 		MPI_FUNCTIONS(MPI_ENTRY)};
 	bool is_standard = false, is_open_mpi = false;
 	Dl_info called = {.dli_fname = ""}, library;

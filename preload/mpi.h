@@ -22,58 +22,50 @@ enum {
 	MPI_MAX_PROCESSOR_NAME = 256, /* the largest of the three */
 };
 
+/* The functions, without their prefix. Each PMPI function is a variable, too. The MPI functions are
+ * those of observe/, except three that ziaprobe.c calls directly. */
 /* clang-format off */
 #define MPI_FUNCTIONS(function) \
-	function(PMPI_Abort, (MPI_Comm comm, int code)) \
-	function(PMPI_Comm_rank, (MPI_Comm comm, int *rank)) \
-	function(PMPI_Comm_size, (MPI_Comm comm, int *size)) \
-	function(PMPI_Gather, (const void *sent, int sent_count, MPI_Datatype sent_type, \
-			       void *data, int count, MPI_Datatype type, int root, MPI_Comm comm)) \
-	function(PMPI_Get_library_version, (char *text, int *length)) \
-	function(PMPI_Get_processor_name, (char *text, int *length)) \
-	function(PMPI_Ibarrier, (MPI_Comm comm, MPI_Request *request)) \
-	function(PMPI_Ibcast, (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm, \
-			       MPI_Request *request)) \
-	function(PMPI_Recv, (void *data, int count, MPI_Datatype type, int from, int tag, \
-			     MPI_Comm comm, MPI_Status *status)) \
-	function(PMPI_Send, (const void *data, int count, MPI_Datatype type, int to, int tag, \
-			     MPI_Comm comm)) \
-	function(PMPI_Sendrecv, (const void *sent, int sent_count, MPI_Datatype sent_type, int to, \
-				 int sent_tag, void *data, int count, MPI_Datatype type, int from, \
-				 int tag, MPI_Comm comm, MPI_Status *status)) \
-	function(PMPI_Test, (MPI_Request *request, int *complete, MPI_Status *status))
+	function(Abort, (MPI_Comm comm, int code)) \
+	function(Comm_rank, (MPI_Comm comm, int *rank)) \
+	function(Comm_size, (MPI_Comm comm, int *size)) \
+	function(Gather, (const void *sent, int sent_count, MPI_Datatype sent_type, \
+			  void *data, int count, MPI_Datatype type, int root, MPI_Comm comm)) \
+	function(Get_library_version, (char *text, int *length)) \
+	function(Get_processor_name, (char *text, int *length)) \
+	function(Ibarrier, (MPI_Comm comm, MPI_Request *request)) \
+	function(Ibcast, (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm, \
+			  MPI_Request *request)) \
+	function(Recv, (void *data, int count, MPI_Datatype type, int from, int tag, \
+			MPI_Comm comm, MPI_Status *status)) \
+	function(Send, (const void *data, int count, MPI_Datatype type, int to, int tag, \
+			MPI_Comm comm)) \
+	function(Sendrecv, (const void *sent, int sent_count, MPI_Datatype sent_type, int to, \
+			    int sent_tag, void *data, int count, MPI_Datatype type, int from, \
+			    int tag, MPI_Comm comm, MPI_Status *status)) \
+	function(Test, (MPI_Request *request, int *complete, MPI_Status *status))
+#define MPI_DECLARE(name, parameters) \
+	extern int (*PMPI_##name) parameters; \
+	int MPI_##name parameters;
 /* clang-format on */
-
-#define MPI_DECLARE(name, parameters) extern int(*name) parameters;
 MPI_FUNCTIONS(MPI_DECLARE)
+#define MPI_Abort PMPI_Abort
+#define MPI_Comm_rank PMPI_Comm_rank
+#define MPI_Comm_size PMPI_Comm_size
 
 /* Sets these variables, given INIT, the function with which the program starts MPI. Returns NULL
  * or, if a function is missing, its name. */
 const char *find_mpi(void *init);
 
-/* What ziaprobe.c calls, and observe/ does not define */
-#define MPI_Abort PMPI_Abort
-#define MPI_Comm_rank PMPI_Comm_rank
-#define MPI_Comm_size PMPI_Comm_size
-
-/* What observe/ defines for ziaprobe.c. libziaprobe.c has another MPI_Init, for the program. */
+/* libziaprobe.c defines MPI_Init and PMPI_Init for the program. In the other sources, the first is
+ * that of observe/, and the second one carries out the program's call. */
 #define MPI_Init observed_MPI_Init
-int MPI_Init(int *argc, char ***argv);
-int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
-int MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-	     MPI_Status *status);
-int MPI_Sendrecv(const void *sent, int sent_count, MPI_Datatype sent_type, int to, int sent_tag,
-		 void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-		 MPI_Status *status);
-int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *data, int count,
-	       MPI_Datatype type, int root, MPI_Comm comm);
-int MPI_Finalize(void);
-
-/* The program's own start, as libziaprobe.c carries it out */
 #define PMPI_Init start_host
-int start_host(int *argc, char ***argv);
+int MPI_Init(int *argc, char ***argv);
+int PMPI_Init(int *argc, char ***argv);
 
-/* Does nothing: the program itself ends MPI. */
+/* The second does nothing: the program itself ends MPI. */
+int MPI_Finalize(void);
 static inline int PMPI_Finalize(void)
 {
 	return MPI_SUCCESS;
