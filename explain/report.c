@@ -36,7 +36,8 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 	const struct step *step = outlier->step;
 
 	if (!step) {
-		fputs("outlier: none\n", out);
+		fprintf(out, "outlier: %s\n",
+			run->fences > 0 ? "none" : "unknown, because no fences were seen");
 		return;
 	}
 	fprintf(out, "outlier: %s of rank %s", headings[step->column].name,

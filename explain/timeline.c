@@ -72,8 +72,6 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark)
 		awaited = point_of(run, run->latest[PARENT_CREATED], PARENT_CREATED);
 	else if (is_fence_left(mark))
 		awaited = point_of(run, run->latest[mark - 1], mark - 1);
-	else if (mark == INIT_RETURNED && run->fences == 0)
-		awaited = point_of(run, run->latest[MAIN_ENTERED], MAIN_ENTERED);
 	if (awaited.rank < 0)
 		return awaited;
 	tolerance = offset_of(run, rank).bound + offset_of(run, awaited.rank).bound;
