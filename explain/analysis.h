@@ -13,6 +13,7 @@
 
 void resolve_clocks(struct run *run);
 struct estimate offset_of(const struct run *run, int rank);
+int64_t clock_excess(const struct run *run, struct estimate off);
 int64_t correction(const struct run *run, int rank);
 int compare_times(const void *a, const void *b);
 

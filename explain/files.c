@@ -120,10 +120,10 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 			write_text(file, format_value(column, sum_path(run, path, column)));
 	write_outlier(file, run, outlier);
 	write_ms(file, summarise(run, NULL, WHOLE_INIT).max);
-	write_ms(file, run->offsets[run->worst].value);
-	write_text(file, run->records[run->worst * run->n].host);
-	write_text(file, run->records[run->reference * run->n].host);
-	write_ms(file, run->offsets[run->worst].bound);
+	write_ms(file, run->offsets[run->worst_clock].value);
+	write_text(file, run->records[run->worst_clock * run->n].host);
+	write_text(file, run->records[run->reference_clock * run->n].host);
+	write_ms(file, run->offsets[run->worst_clock].bound);
 	write_text(file, run->program);
 	fprintf(file, ",%lld,%.*s\n", (long long)run->program_bytes, (int)strcspn(run->mpi, ","),
 		run->mpi);

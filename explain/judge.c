@@ -5,8 +5,6 @@
  */
 #include "analysis.h"
 
-enum { LARGE_US = 1000, LARGE_PART = 100 }; /* 1 ms, 1/100 of the time */
-
 static const char *host_of(const struct run *run, int rank)
 {
 	return run->records[rank].host;
@@ -61,13 +59,6 @@ static int find_stray(const struct run *run)
 	return -1;
 }
 
-/* Returns whether OFF, a clock's offset or jump, exceeds the largest of its bound, 1 ms and 1 % of
- * the time. */
-static bool is_large(const struct run *run, struct estimate off)
-{
-	return llabs(off.value) > MAX(MAX(off.bound, LARGE_US), run->time / LARGE_PART);
-}
-
 /* Prints that ranks EARLIER and LATER break RULE. Returns false. */
 static bool refuse_placement(const struct run *run, int earlier, int later, const char *rule)
 {
@@ -98,7 +89,7 @@ static bool check_jumps(const struct run *run)
 	for (int rank = 0; rank < run->size; rank++) {
 		struct estimate jump = run->records[rank].jump;
 
-		if (!is_large(run, jump))
+		if (clock_excess(run, jump) <= 0)
 			continue;
 		print_error("the clock of %s was set or slewed %s by %.3f ms while the job ran; "
 			    "run again when nothing is changing it (NTP, PTP, an administrator)\n",
@@ -175,22 +166,22 @@ bool check_run(struct run *run)
 /* Warns of the worst clock. */
 static void warn_about_clocks(const struct run *run)
 {
-	struct estimate worst = run->offsets[run->worst];
-	const char *reference = host_of(run, run->reference * run->n);
+	struct estimate worst = run->offsets[run->worst_clock];
+	const char *reference = host_of(run, run->reference_clock * run->n);
 	char corrected[80] =
 		"there is no corrected time because the launch node's clock is unknown";
 	int blocks = run->size / run->n, off = 0;
 
-	if (!is_large(run, worst))
+	if (clock_excess(run, worst) <= 0)
 		return;
 	for (int i = 0; i < blocks; i++)
-		off += is_large(run, run->offsets[i]);
+		off += clock_excess(run, run->offsets[i]) > 0;
 	if (run->launch_clock_known)
 		snprintf(corrected, sizeof corrected, "the corrected time is %.2f ms",
 			 (double)run->corrected / 1000);
 	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the %s; %d of the "
 		      "other %d clocks %s off; %s; synchronise the clocks and run again\n",
-		      host_of(run, run->worst * run->n), (double)llabs(worst.value) / 1000,
+		      host_of(run, run->worst_clock * run->n), (double)llabs(worst.value) / 1000,
 		      (double)worst.bound / 1000, worst.value > 0 ? "ahead of" : "behind",
 		      reference, run->launch_clock_known ? "launch node" : "median", off,
 		      blocks - 1, off == 1 ? "is" : "are", corrected);

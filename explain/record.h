@@ -106,8 +106,9 @@ struct run {
 	bool launch_clock_known;
 	int64_t corrected; /* the time by the reference clock; UNKNOWN if that is the median */
 	struct estimate *offsets; /* of each block's clock from the reference clock */
-	int reference; /* the block whose clock that is */
-	int worst; /* the block whose clock is most clearly off; REFERENCE if it is the only one */
+	int reference_clock; /* the block whose clock that is */
+	int worst_clock; /* the block whose clock is furthest beyond what is tolerated, or comes
+			  * closest to it; REFERENCE_CLOCK if there is only one block */
 	/* From draw_timelines() */
 	struct values *values; /* of each rank, in the columns of the reports */
 	int fences; /* the number of fences that count */

@@ -96,11 +96,12 @@ static void print_table(const struct run *run)
 
 static void print_clocks(const struct run *run)
 {
-	struct estimate worst = run->offsets[run->worst];
+	struct estimate worst = run->offsets[run->worst_clock];
 
 	fprintf(out, "clock offset: %.3f ms (+/- %.3f ms), %s against %s, the %s; ",
 		(double)worst.value / 1000, (double)worst.bound / 1000,
-		run->records[run->worst * run->n].host, run->records[run->reference * run->n].host,
+		run->records[run->worst_clock * run->n].host,
+		run->records[run->reference_clock * run->n].host,
 		run->launch_clock_known ? "launch node" : "median");
 	if (run->launch_clock_known)
 		fprintf(out, "corrected time %.3f ms", (double)run->corrected / 1000);

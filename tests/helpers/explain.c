@@ -259,8 +259,8 @@ static struct run *is_worst(int blocks, int launch, const struct estimate *clock
 			records[rank].clock = clocks[rank / 2 - 1];
 	}
 	resolve_clocks(&three);
-	got = offset_of(&three, 2 * three.worst + 1);
-	ok(three.reference == reference && three.worst == worst &&
+	got = offset_of(&three, 2 * three.worst_clock + 1);
+	ok(three.reference_clock == reference && three.worst_clock == worst &&
 		   three.launch_clock_known == (launch >= 0) && got.value == offset.value &&
 		   got.bound == offset.bound && offset_of(&three, 2 * reference).value == 0,
 	   name);
@@ -277,10 +277,17 @@ static void test_clocks(void)
 
 	is_worst(1, -1, NULL, 0, 0, OFFSET(0, 0), "a single clock is not off");
 	is_worst(2, -1, CLOCKS({100, 3}), 0, 1, OFFSET(100, 3), "of two clocks, the lower one");
-	is_worst(3, -1, CLOCKS({0, 4}, {0, 3}), 0, 2, OFFSET(0, 3),
-		 "if all clocks agree, the one that comes closest to its bound");
-	is_worst(3, -1, CLOCKS({100, 200}, {-50, 1}), 0, 2, OFFSET(-50, 1),
+	is_worst(3, -1, CLOCKS({200, 3}, {-300, 150}), 0, 2, OFFSET(-300, 150),
+		 "if no clock is off by 1 ms, the one that comes closest to it");
+	is_worst(3, -1, CLOCKS({10 * ms, 20 * ms}, {-5 * ms, 1}), 0, 2, OFFSET(-5 * ms, 1),
 		 "a clock that is certainly off is worse than one that may be further off");
+	three = is_worst(3, 0, CLOCKS({900, 0}, {2000, 1500}), 0, 2, OFFSET(2000, 1500),
+			 "a clock that is tolerated is better than one that is not");
+	ok(clock_excess(three, offset_of(three, 4)) == 500 &&
+		   clock_excess(three, offset_of(three, 2)) == -100,
+	   "only the second of the two is warned of");
+	is_worst(3, 0, CLOCKS({-2000, 1500}, {-900, 0}), 0, 1, OFFSET(-2000, 1500),
+		 "and so if they are behind, in the opposite order");
 	is_worst(3, -1, CLOCKS({7, 9}, {5, 7}), 2, 0, OFFSET(-5, 7),
 		 "the reference clock itself is never the worst one");
 	is_worst(3, -1, CLOCKS({5, 1}, {-5, 1}), 0, 1, OFFSET(5, 1),
@@ -294,6 +301,14 @@ static void test_clocks(void)
 			 "a clock that may agree with the launch node's");
 	ok(correction(three, 0) == 0 && three->corrected == 8 - 3,
 	   "an offset within its bound counts as 0");
+
+	three = is_worst(3, 0, CLOCKS({1500, 0}, {-1800, 1700}), 0, 1, OFFSET(1500, 0),
+			 "the clock furthest beyond what is tolerated");
+	three->time = 175 * ms;
+	free(three->offsets);
+	resolve_clocks(three);
+	ok(three->worst_clock == 2 && clock_excess(three, offset_of(three, 4)) == 50,
+	   "1 % of the time is tolerated");
 
 	for (int i = 0; i < 8; i++)
 		records[i] =
