@@ -19,6 +19,7 @@ int compare_times(const void *a, const void *b);
 
 /* ---- judge.c: whether the measurement is valid, and which warnings the result needs ---- */
 
+bool judge_run(const struct run *run);
 void print_warnings(const struct run *run);
 
 /* ---- timeline.c: the marks of every rank, and the steps between them ---- */

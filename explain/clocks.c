@@ -58,7 +58,7 @@ int64_t correction(const struct run *run, int rank)
 void resolve_clocks(struct run *run)
 {
 	int blocks = run->size / run->n;
-	struct estimate *offsets = run->new_array(blocks, sizeof *offsets), reference;
+	struct estimate *offsets = run->offsets, reference;
 
 	/* The records hold offsets from the parent block's clock; these are from block 0's. */
 	offsets[0] = run->records[0].clock;
@@ -67,7 +67,6 @@ void resolve_clocks(struct run *run)
 
 		offsets[i] = (struct estimate){own.value + parent.value, own.bound + parent.bound};
 	}
-	run->offsets = offsets;
 	run->reference_clock = find_median_block(run, offsets, blocks);
 	for (int i = 0; i < blocks && !run->launch_clock_known; i++)
 		if (run->records[i * run->n].on_launch_node) {

@@ -10,20 +10,6 @@ static const char *host_of(const struct run *run, int rank)
 	return run->records[rank].host;
 }
 
-/* Returns the 64-bit FNV-1a hash of TEXT, continued from BEFORE (at first, the offset basis). */
-uint64_t hash(uint64_t before, const char *text)
-{
-	for (; *text; text++)
-		before = (before ^ (unsigned char)*text) * 0x100000001b3;
-	return before;
-}
-
-/* Returns a hash of the node of RECORD's rank and, if SAME_HOST is set, of the host name. */
-static uint64_t place_key(const struct record *record, bool same_host)
-{
-	return same_host ? hash(record->node, record->host) : record->node;
-}
-
 /* Looks for two blocks on one node. If SAME_HOST is set, their host names must also be the same:
  * different names are probably those of containers. Returns the first rank of the later block, the
  * lowest one if there are several, or -1, and stores that of the earlier block in *EARLIER. */
@@ -31,14 +17,14 @@ static int find_shared_node(const struct run *run, bool same_host, int *earlier)
 {
 	int blocks = run->size / run->n, later = -1;
 	const struct record **table =
-		run->new_array(blocks, 2 * sizeof *table); /* hashed by place */
+		run->new_array(blocks, 2 * sizeof *table); /* hashed by node */
 
 	for (int i = 0; i < blocks && later < 0; i++) {
 		const struct record *record = run->records + i * run->n;
-		uint64_t place = place_key(record, same_host);
-		size_t slot = place % (2 * (size_t)blocks);
+		size_t slot = record->node % (2 * (size_t)blocks);
 
-		while (table[slot] && place_key(table[slot], same_host) != place)
+		while (table[slot] && (table[slot]->node != record->node ||
+				       (same_host && strcmp(table[slot]->host, record->host) != 0)))
 			slot = (slot + 1) % (2 * (size_t)blocks);
 		if (table[slot]) {
 			*earlier = (int)(table[slot] - run->records);
@@ -151,16 +137,11 @@ static bool check_time(const struct run *run)
 	return false;
 }
 
-/* Finds the reference clock, and returns whether RUN is valid. If it is not, prints the first error
- * that applies. */
-bool check_run(struct run *run)
+/* Returns whether RUN is valid. If it is not, prints the first error that applies. */
+bool judge_run(const struct run *run)
 {
-	resolve_clocks(run);
-	if (check_placement(run) && check_jumps(run) && check_starts(run) && check_existence(run) &&
-	    check_time(run))
-		return true;
-	free(run->offsets);
-	return false;
+	return check_placement(run) && check_jumps(run) && check_starts(run) &&
+	       check_existence(run) && check_time(run);
 }
 
 /* Warns of the worst clock. */

@@ -132,24 +132,14 @@ struct step find_step(const struct run *run, int rank, enum mark mark)
 	return step;
 }
 
-/* Returns what a process did between two readings. Threads that are in fences at the same time may
- * have taken them in the opposite order, so negative differences become 0. Async-signal-safe. */
-struct work work_between(struct work earlier, struct work later)
-{
-	bool known = earlier.cpu_wait >= 0 && later.cpu_wait >= 0;
-
-	return (struct work){MAX(later.cpu - earlier.cpu, 0),
-			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : -1,
-			     MAX(later.faults - earlier.faults, 0)};
-}
-
 /* Returns the value of STEP in COLUMN: its length or, for CPU to FAULTS, what the process did;
  * UNKNOWN if there is none, such as in MPI_Init without fences. CPU, CPU_WAIT and BLOCKED add up to
  * the length, which may be less than the whole step's: find_path() shortens overlapping steps. */
 int64_t step_value(const struct run *run, const struct step *step, enum column column)
 {
 	const struct record *record = run->records + step->end.rank;
-	struct work earlier = {0, 0, 0}, work; /* All readings start from 0. */
+	struct reading earlier = {0, 0, 0}; /* when the process was created */
+	struct work work;
 	enum mark mark = step->end.mark, previous;
 	int64_t cpu, cpu_wait;
 
@@ -224,7 +214,6 @@ static void find_latest_marks(struct run *run)
 /* Draws the timelines of all ranks, finds the latest marks, and fills in the values. */
 void draw_timelines(struct run *run)
 {
-	run->values = run->new_array(run->size, sizeof *run->values);
 	run->fences = count_fences(run);
 	for (int rank = 0; rank < run->size; rank++) {
 		int64_t *in = run->values[rank].in, replied = run->records[rank].at[REPLY_RECEIVED];

@@ -29,7 +29,7 @@ extern struct record mine; /* of this rank */
 struct estimate read_offset(clockid_t clock);
 bool watch_thread(void);
 void unwatch_thread(void);
-struct work read_work(void);
+struct reading read_work(void);
 void note_work(enum mark mark);
 struct work work_since(enum mark mark);
 

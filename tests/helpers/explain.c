@@ -23,8 +23,8 @@ static void *allocate(int elements, size_t size)
 
 static void test_work(void)
 {
-	const struct work none = {0, 0, 0}, some = {5, -1, 3}, more = {9, 9, 9};
-	const struct work day = {86400LL * 1000000, 86400LL * 1000000, 1 << 22};
+	const struct reading none = {0, 0, 0}, some = {5, -1, 3}, more = {9, 9, 9};
+	const struct reading day = {86400LL * 1000000, 86400LL * 1000000, 1 << 22};
 	struct work work = work_between(none, some);
 
 	ok(work.cpu == 5 && work.cpu_wait == -1 && work.faults == 3, "cpu_wait may be unknown");
@@ -79,10 +79,12 @@ static void make_up(void)
 	static const int faults[] = {1, 3, 3, 6, 6, 10}; /* so far, at each reading */
 	static struct record records[RANKS];
 	static struct estimate offsets[RANKS];
+	static struct values values[RANKS];
 
 	run = (struct run){.start = s, .size = RANKS, .n = 2, .new_array = allocate};
 	run.records = records;
 	run.offsets = offsets;
+	run.values = values;
 	for (int rank = 0; rank < RANKS; rank++) {
 		struct record *record = records + rank;
 
@@ -98,7 +100,7 @@ static void make_up(void)
 			if (m < MAIN_ENTERED || m > INIT_RETURNED)
 				continue;
 			record->readings[m - LIBRARIES_LOADED] =
-				(struct work){4000 * (i + 1), 3000 * (i + 1), faults[i]};
+				(struct reading){4000 * (i + 1), 3000 * (i + 1), faults[i]};
 		}
 		if (rank / 2 % 2)
 			record->at[REPLY_RECEIVED] = UNKNOWN;
@@ -176,7 +178,6 @@ static void finish(void)
 	static struct record records[RANKS];
 
 	exchange();
-	free(drawn.values);
 	drawn = run;
 	drawn.records = memcpy(records, run.records, sizeof records);
 	draw_timelines(&drawn);
@@ -246,11 +247,12 @@ static struct run *is_worst(int blocks, int launch, const struct estimate *clock
 {
 	static const int64_t replied[6] = {5, 7, UNKNOWN, UNKNOWN, 6, 8};
 	static struct record records[6];
+	static struct estimate offsets[3];
 	static struct run three;
 	struct estimate got;
 
-	free(three.offsets);
 	three = (struct run){.start = 3, .size = 2 * blocks, .n = 2, .records = records};
+	three.offsets = offsets;
 	three.new_array = allocate;
 	for (int rank = 0; rank < 2 * blocks; rank++) {
 		records[rank] = (struct record){.on_launch_node = rank / 2 == launch};
@@ -273,6 +275,7 @@ static struct run *is_worst(int blocks, int launch, const struct estimate *clock
 static void test_clocks(void)
 {
 	static struct record records[8];
+	static struct estimate offsets[8];
 	struct run eight = {.size = 8, .n = 1, .records = records, .new_array = allocate}, *three;
 
 	is_worst(1, -1, NULL, 0, 0, OFFSET(0, 0), "a single clock is not off");
@@ -305,7 +308,6 @@ static void test_clocks(void)
 	three = is_worst(3, 0, CLOCKS({1500, 0}, {-1800, 1700}), 0, 1, OFFSET(1500, 0),
 			 "the clock furthest beyond what is tolerated");
 	three->time = 175 * ms;
-	free(three->offsets);
 	resolve_clocks(three);
 	ok(three->worst_clock == 2 && clock_excess(three, offset_of(three, 4)) == 50,
 	   "1 % of the time is tolerated");
@@ -313,10 +315,10 @@ static void test_clocks(void)
 	for (int i = 0; i < 8; i++)
 		records[i] =
 			(struct record){.clock = {i ? 1 << 4 * i : 0, i}, .on_launch_node = i == 0};
+	eight.offsets = offsets;
 	resolve_clocks(&eight);
 	ok(eight.offsets[7].value == 0x11010000 && eight.offsets[7].bound == 7 + 6 + 4,
 	   "block 7's offset and bound are the sums over blocks 4, 6 and 7 of the tree");
-	free(eight.offsets);
 }
 
 /* Returns the number of the first check that the run fails, counting from 1, or 0 if it passes all
@@ -477,7 +479,7 @@ static void make_up_program(void)
 	make_up();
 	set_all(LIBRARIES_LOADED, 25 * ms);
 	for (int rank = 0; rank < RANKS; rank++) {
-		run.records[rank].readings[0] = (struct work){3000, 1000, 0};
+		run.records[rank].readings[0] = (struct reading){3000, 1000, 0};
 		run.records[rank].one_thread = true;
 	}
 }
