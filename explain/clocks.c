@@ -15,17 +15,17 @@ int compare_times(const void *a, const void *b)
 	return (*p > *q) - (*p < *q);
 }
 
-/* Returns the block whose clock is the median, given the OFFSETS of all clocks from one of them. If
- * their number is even, the median is the lower of the two in the middle. */
-static int find_median_block(const struct run *run, const struct estimate *offsets, int blocks)
+/* Returns the block whose clock is the median. If the number of blocks is even, the median is the
+ * lower of the two in the middle. */
+static int find_median_block(const struct run *run, int blocks)
 {
 	int64_t *sorted = run->new_array(blocks, sizeof *sorted);
 	int block = 0;
 
 	for (int i = 0; i < blocks; i++)
-		sorted[i] = offsets[i].value;
+		sorted[i] = run->offsets[i].value;
 	qsort(sorted, (size_t)blocks, sizeof *sorted, compare_times);
-	while (offsets[block].value != sorted[(blocks - 1) / 2])
+	while (run->offsets[block].value != sorted[(blocks - 1) / 2])
 		block++;
 	free(sorted);
 	return block;
@@ -67,7 +67,7 @@ void resolve_clocks(struct run *run)
 
 		offsets[i] = (struct estimate){own.value + parent.value, own.bound + parent.bound};
 	}
-	run->reference_clock = find_median_block(run, offsets, blocks);
+	run->reference_clock = find_median_block(run, blocks);
 	for (int i = 0; i < blocks && !run->launch_clock_known; i++)
 		if (run->records[i * run->n].on_launch_node) {
 			run->launch_clock_known = true;

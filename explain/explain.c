@@ -1,29 +1,22 @@
 /*
- * explain.c - what observe/ calls on rank 0: first whether the run is valid, then, after the result,
- * what is printed and written about it
+ * explain.c - what observe/ calls on rank 0: check_run() before the result is printed, explain_run()
+ * after it
  *
- * The run's arrays are allocated and freed here. analysis.h lists the other files of explain/, which
- * do the work. None of them uses MPI, and all run off the clock.
+ * The run's arrays are allocated and freed here. analysis.h lists the other files of explain/. None
+ * of them uses MPI, and all run off the clock.
  */
 #include "analysis.h"
 
-static void free_arrays(struct run *run)
-{
-	free(run->offsets);
-	free(run->values);
-}
-
-/* Returns whether RUN is valid. If it is not, prints an error; otherwise explain_run() must follow. */
+/* Returns whether RUN is valid. If it is, explain_run() must follow; if not, prints an error. */
 bool check_run(struct run *run)
 {
 	bool valid;
 
 	run->offsets = run->new_array(run->size / run->n, sizeof *run->offsets);
-	run->values = run->new_array(run->size, sizeof *run->values);
 	resolve_clocks(run);
 	valid = judge_run(run);
 	if (!valid)
-		free_arrays(run);
+		free(run->offsets);
 	return valid;
 }
 
@@ -34,6 +27,7 @@ int explain_run(struct run *run)
 	struct path path;
 	int status = 0;
 
+	run->values = run->new_array(run->size, sizeof *run->values);
 	draw_timelines(run);
 	find_path(run, &path);
 	outlier = find_outlier(run, &path);
@@ -44,6 +38,7 @@ int explain_run(struct run *run)
 		status |= append_row(run, &path, &outlier);
 	if (run->ranks)
 		status |= write_ranks(run);
-	free_arrays(run);
+	free(run->offsets);
+	free(run->values);
 	return status;
 }

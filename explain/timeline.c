@@ -8,9 +8,6 @@
  */
 #include "analysis.h"
 
-#define HEADING(constant, name, where) {name, where},
-const struct heading headings[COLUMNS] = {COLUMN_LIST(HEADING)};
-
 static bool is_fence_left(enum mark mark)
 {
 	return mark >= FENCE_LEFT && mark < FENCES_END && (mark - FENCE_LEFT) % 2 == 0;
@@ -260,20 +257,4 @@ struct summary summarise(const struct run *run, const struct step *like, enum co
 	}
 	free(values);
 	return summary;
-}
-
-/* Returns VALUE as the reports print it, in one of three static buffers: FAULTS as a whole number,
- * and times in ms. Returns an empty string if VALUE is UNKNOWN. */
-const char *format_value(enum column column, int64_t value)
-{
-	static char texts[3][32];
-	static int next;
-	char *text = texts[next++ % 3];
-
-	*text = '\0';
-	if (value != UNKNOWN && column == FAULTS)
-		snprintf(text, sizeof *texts, "%lld", (long long)value);
-	else if (value != UNKNOWN)
-		snprintf(text, sizeof *texts, "%.3f", (double)value / 1000);
-	return text;
 }

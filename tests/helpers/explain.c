@@ -674,7 +674,7 @@ static void test_step_works(void)
 		for (int k = 0; k < 4; k++)
 			if (!ok(step_value(&drawn, &step, CPU + k) == cases[i].expected[k],
 				"what a rank did in a step"))
-				printf("# case %zu, %s\n", i, headings[CPU + k].name);
+				printf("# case %zu, %s\n", i, column_names[CPU + k]);
 	}
 }
 
