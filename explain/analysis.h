@@ -108,7 +108,7 @@ int64_t sum_path(const struct run *run, const struct path *path, enum column col
 extern const char *const column_names[COLUMNS];
 const char *format_ms(int64_t us);
 const char *format_value(enum column column, int64_t value);
-void print_report(const struct run *run, const struct path *path, const struct outlier *outlier);
+int print_report(const struct run *run, const struct path *path, const struct outlier *outlier);
 
 /* ---- files.c: the files that --csv and --ranks write ---- */
 

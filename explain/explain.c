@@ -33,7 +33,7 @@ int explain_run(struct run *run)
 	outlier = find_outlier(run, &path);
 	print_warnings(run);
 	if (run->verbose)
-		print_report(run, &path, &outlier);
+		status |= print_report(run, &path, &outlier);
 	if (run->csv)
 		status |= append_row(run, &path, &outlier);
 	if (run->ranks)

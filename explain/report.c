@@ -4,6 +4,8 @@
  */
 #include "analysis.h"
 
+#include <errno.h>
+
 const char *const column_names[COLUMNS] = {
 	[DAEMON] = "daemon",       [SPAWN] = "spawn",         [EXEC] = "exec",
 	[SETUP] = "setup",         [INIT] = "init",           [FENCE] = "fence",
@@ -12,7 +14,7 @@ const char *const column_names[COLUMNS] = {
 	[CPU_WAIT] = "cpu_wait",   [BLOCKED] = "blocked",     [FAULTS] = "faults",
 };
 
-static FILE *out; /* stderr itself may be wide-oriented */
+static FILE *out; /* the report, in memory until it is complete */
 
 /* Returns VALUE / UNIT with DECIMALS, in one of three static buffers. Returns an empty string if
  * VALUE is UNKNOWN. */
@@ -152,25 +154,34 @@ static void print_clocks(const struct run *run)
 	fputc('\n', out);
 }
 
-/* Prints where the time went. */
-void print_report(const struct run *run, const struct path *path, const struct outlier *outlier)
+/* Prints where the time went. Returns the exit status. */
+int print_report(const struct run *run, const struct path *path, const struct outlier *outlier)
 {
 	int nodes = run->size / run->n;
+	char *text = NULL;
+	size_t size;
+	bool printed = false;
 
-	if (!(out = fdopen(dup(STDERR_FILENO), "w")))
-		return;
-	fprintf(out, "\n%s ms, %d node%s x %d = %d rank%s\n", format_ms(run->time), nodes,
-		nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
-	print_outlier(run, outlier);
-	print_path(run, path);
-	print_table(run);
-	if (run->fences > 0)
-		fprintf(out, "fences: %d, %s\n", run->fences, run->fence_interface);
-	else
-		fputs("fences: none\n", out);
-	if (nodes > 1)
-		print_clocks(run);
-	fprintf(out, "executable: %s, %lld bytes\nMPI: %s\n", run->program,
-		(long long)run->program_bytes, run->mpi);
-	fclose(out);
+	if ((out = open_memstream(&text, &size))) {
+		fprintf(out, "\n%s ms, %d node%s x %d = %d rank%s\n", format_ms(run->time), nodes,
+			nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
+		print_outlier(run, outlier);
+		print_path(run, path);
+		print_table(run);
+		if (run->fences > 0)
+			fprintf(out, "fences: %d, %s\n", run->fences, run->fence_interface);
+		else
+			fputs("fences: none\n", out);
+		if (nodes > 1)
+			print_clocks(run);
+		fprintf(out, "executable: %s, %lld bytes\nMPI: %s\n", run->program,
+			(long long)run->program_bytes, run->mpi);
+		printed = fclose(out) == 0 && dprintf(STDERR_FILENO, "%s", text) >= 0;
+	}
+	if (!printed)
+		print_error("cannot print the report of --verbose: %s; redirect stderr to a file "
+			    "that can be written\n",
+			    strerror(errno));
+	free(text);
+	return !printed;
 }

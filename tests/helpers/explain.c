@@ -2,6 +2,8 @@
 #include "../../explain/clocks.c"
 #include "../../explain/judge.c"
 
+#include <fcntl.h>
+
 static int count, failed;
 
 /* Returns PASSED. */
@@ -735,6 +737,27 @@ static void test_outliers(void)
 	}
 }
 
+/* Prints the report of a whole run to the file NAME, and returns the exit status. */
+static int print_to(const char *name)
+{
+	int before = dup(STDERR_FILENO), file = open(name, O_WRONLY), status = -1;
+
+	make_up();
+	for (int rank = 0; rank < RANKS; rank++)
+		run.records[rank].node = (uint64_t)rank / 2;
+	run.program = run.mpi = run.fence_interface = "";
+	run.verbose = true;
+	run.launch_clock_error = 0;
+	exchange();
+	dup2(file, STDERR_FILENO);
+	if (check_run(&run))
+		status = explain_run(&run);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	close(file);
+	return status;
+}
+
 int main(void)
 {
 	test_work();
@@ -750,6 +773,8 @@ int main(void)
 	test_shifted_clocks();
 	test_step_works();
 	test_outliers();
+	ok(print_to("/dev/null") == 0 && print_to("/dev/full") == 1,
+	   "a report that cannot be printed is an error");
 	printf("1..%d\n", count);
 	return failed != 0;
 }
