@@ -4,6 +4,7 @@
 #include "analysis.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -66,9 +67,15 @@ static FILE *open_file(const char *option, const char *name, const char *header,
 		print_failure("open", name);
 		return NULL;
 	}
-	fseek(file, 0, SEEK_END); /* required between reading and writing */
-	if (!has_header)
+	if (!has_header && !ferror(file)) {
+		/* Rows are appended, but the header is not: if several runs find an empty file,
+		 * each writes it to the same place. Not every file system has locks. */
+		fcntl(fileno(file), F_SETFL, 0);
 		fputs(header, file);
+		fflush(file);
+		fcntl(fileno(file), F_SETFL, O_APPEND);
+	}
+	fseek(file, 0, SEEK_END); /* required between reading and writing */
 	return file;
 }
 

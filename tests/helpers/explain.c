@@ -1,8 +1,23 @@
-/* Tests functions of explain/, which need no MPI. Prints TAP. */
+/* Tests functions of explain/, which need no MPI. Prints TAP. Writes to the current directory. */
 #include "../../explain/clocks.c"
 #include "../../explain/judge.c"
 
-#include <fcntl.h>
+static void (*meanwhile)(void); /* is called once, after the next line has been read */
+
+static char *read_line(char *line, int size, FILE *file)
+{
+	char *result = fgets(line, size, file);
+	void (*call)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (call)
+		call();
+	return result;
+}
+
+#define fgets read_line
+#include "../../explain/files.c"
+#undef fgets
 
 static int count, failed;
 
@@ -737,6 +752,41 @@ static void test_outliers(void)
 	}
 }
 
+static FILE *open_rows(void)
+{
+	return open_file("--csv", "rows", "header\n", true);
+}
+
+static void add_row(FILE *file)
+{
+	fputs("row\n", file);
+	if (close_file(file, "rows") != 0)
+		abort();
+}
+
+static void add_another_row(void)
+{
+	add_row(open_rows());
+}
+
+/* One run finds a new file. Another one adds a row before the first one writes the header, and a
+ * third one after that. */
+static void test_files(void)
+{
+	char text[100] = "";
+	FILE *file;
+
+	meanwhile = add_another_row;
+	file = open_rows();
+	add_another_row();
+	add_row(file);
+	file = fopen("rows", "r");
+	ok(fread(text, 1, sizeof text - 1, file) > 0 &&
+		   strcmp(text, "header\nrow\nrow\nrow\n") == 0,
+	   "runs at the same time write one header, and all their rows");
+	fclose(file);
+}
+
 /* Prints the report of a whole run to the file NAME, and returns the exit status. */
 static int print_to(const char *name)
 {
@@ -773,6 +823,7 @@ int main(void)
 	test_shifted_clocks();
 	test_step_works();
 	test_outliers();
+	test_files();
 	ok(print_to("/dev/null") == 0 && print_to("/dev/full") == 1,
 	   "a report that cannot be printed is an error");
 	printf("1..%d\n", count);
