@@ -1,8 +1,8 @@
 /*
  * analysis.h - what each file in explain/ provides to the others
  *
- * The sections below are the files, in the best order for reading; each calls only those above it.
- * All of them run off the clock, on rank 0.
+ * Read explain.c first: it calls the other files, which are the sections below. Then read those from
+ * top to bottom: each uses only the ones above it. All run off the clock, on rank 0.
  */
 #ifndef ANALYSIS_H
 #define ANALYSIS_H
@@ -13,45 +13,37 @@
 
 void resolve_clocks(struct run *run);
 struct estimate offset_of(const struct run *run, int rank);
+int64_t clock_excess(const struct run *run, struct estimate off);
 int64_t correction(const struct run *run, int rank);
 int compare_times(const void *a, const void *b);
 
 /* ---- judge.c: whether the measurement is valid, and which warnings the result needs ---- */
 
+bool judge_run(const struct run *run);
 void print_warnings(const struct run *run);
 
 /* ---- timeline.c: the marks of every rank, and the steps between them ---- */
 
-/* The columns of the reports, in the order in which they are printed: constant, name, and where
- * they are printed: for each rank (the table of -v, and --ranks), for the path (summed over it, in
- * --csv), or for both. DAEMON to EXEC, which are measured in ticks, come first, and CPU to FAULTS,
- * of which only the last is not a time, come last. */
-/* clang-format off */
-#define COLUMN_LIST(column) \
-	column(DAEMON,     "daemon",    IN_BOTH) /* until the parent is created */ \
-	column(SPAWN,      "spawn",     IN_BOTH) /* until this process is created */ \
-	column(EXEC,       "exec",      IN_BOTH) /* until main is entered */ \
-	column(SETUP,      "setup",     IN_BOTH) /* a program's own work before MPI_Init */ \
-	column(INIT,       "init",      IN_BOTH) /* up to a fence, or the end of MPI_Init */ \
-	column(FENCE,      "fence",     IN_BOTH) /* until a fence is left */ \
-	column(WAIT,       "wait",      PER_RANK) /* for other ranks, between its steps */ \
-	column(EXCHANGE,   "exchange",  IN_BOTH) /* until the reply is received */ \
-	column(CLOCK,      "clock",     ON_PATH) /* the slowest rank's clock offset */ \
-	column(WHOLE_INIT, "mpi_init",  PER_RANK) /* from main until MPI_Init returns */ \
-	column(COMPLETED,  "completed", PER_RANK) /* from the start to the reply */ \
-	column(CPU,        "cpu",       IN_BOTH) /* on a CPU, in EXEC, SETUP and INIT */ \
-	column(CPU_WAIT,   "cpu_wait",  IN_BOTH) /* ready to run, but waiting for a CPU */ \
-	column(BLOCKED,    "blocked",   IN_BOTH) /* neither of the two */ \
-	column(FAULTS,     "faults",    IN_BOTH) /* pages that had to be read from a file */
-/* clang-format on */
-
-#define CONSTANT(constant, name, where) constant,
-enum column { COLUMN_LIST(CONSTANT) COLUMNS };
-
-extern const struct heading {
-	const char *name;
-	enum where { PER_RANK = 1, ON_PATH = 2, IN_BOTH = PER_RANK | ON_PATH } where;
-} headings[COLUMNS];
+/* The columns of the reports, in the order in which they are printed. DAEMON to EXEC, which are
+ * measured in ticks, come first, and CPU to FAULTS, of which only the last is not a time, last. */
+enum column {
+	DAEMON, /* until the parent is created */
+	SPAWN, /* until this process is created */
+	EXEC, /* until main is entered */
+	SETUP, /* a program's own work before MPI_Init */
+	INIT, /* up to a fence, or the end of MPI_Init */
+	FENCE, /* until a fence is left */
+	WAIT, /* for other ranks, between its steps */
+	EXCHANGE, /* until the reply is received */
+	CLOCK, /* the slowest rank's clock offset */
+	WHOLE_INIT, /* from main until MPI_Init returns */
+	COMPLETED, /* from the start to the reply */
+	CPU, /* on a CPU, in EXEC, SETUP and INIT */
+	CPU_WAIT, /* ready to run, but waiting for a CPU */
+	BLOCKED, /* neither of the two */
+	FAULTS, /* pages that had to be read from a file */
+	COLUMNS,
+};
 
 /* The values of a rank. */
 struct values {
@@ -85,7 +77,6 @@ struct step find_step(const struct run *run, int rank, enum mark mark);
 int64_t step_value(const struct run *run, const struct step *step, enum column column);
 void add(int64_t *sum, int64_t value);
 struct summary summarise(const struct run *run, const struct step *like, enum column column);
-const char *format_value(enum column column, int64_t value);
 
 /* ---- path.c: the critical path, and the step that stands out on it ---- */
 
@@ -112,9 +103,12 @@ void find_path(const struct run *run, struct path *path);
 struct outlier find_outlier(const struct run *run, const struct path *path);
 int64_t sum_path(const struct run *run, const struct path *path, enum column column);
 
-/* ---- report.c: what -v prints ---- */
+/* ---- report.c: what -v prints, and the names and formats that files.c uses as well ---- */
 
-void print_report(const struct run *run, const struct path *path, const struct outlier *outlier);
+extern const char *const column_names[COLUMNS];
+const char *format_ms(int64_t us);
+const char *format_value(enum column column, int64_t value);
+int print_report(const struct run *run, const struct path *path, const struct outlier *outlier);
 
 /* ---- files.c: the files that --csv and --ranks write ---- */
 

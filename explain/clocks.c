@@ -5,6 +5,8 @@
  */
 #include "analysis.h"
 
+enum { TOLERATED_US = 1000, TOLERATED_PART = 100 }; /* 1 ms, 1/100 of the time */
+
 /* For qsort: times in ascending order. */
 int compare_times(const void *a, const void *b)
 {
@@ -13,26 +15,27 @@ int compare_times(const void *a, const void *b)
 	return (*p > *q) - (*p < *q);
 }
 
-/* Returns the block whose clock is the median, given the OFFSETS of all clocks from one of them. If
- * their number is even, the median is the lower of the two in the middle. */
-static int find_median_block(const struct run *run, const struct estimate *offsets, int blocks)
+/* Returns the block whose clock is the median. If the number of blocks is even, the median is the
+ * lower of the two in the middle. */
+static int find_median_block(const struct run *run, int blocks)
 {
 	int64_t *sorted = run->new_array(blocks, sizeof *sorted);
 	int block = 0;
 
 	for (int i = 0; i < blocks; i++)
-		sorted[i] = offsets[i].value;
+		sorted[i] = run->offsets[i].value;
 	qsort(sorted, (size_t)blocks, sizeof *sorted, compare_times);
-	while (offsets[block].value != sorted[(blocks - 1) / 2])
+	while (run->offsets[block].value != sorted[(blocks - 1) / 2])
 		block++;
 	free(sorted);
 	return block;
 }
 
-/* Returns by how much OFFSET exceeds its bound: 0 or less if the clock may be right. */
-static int64_t excess(struct estimate offset)
+/* Returns by how much OFF, the offset or the jump of a clock, exceeds what is tolerated, in us: the
+ * largest of its bound, 1 ms and 1 % of the time. Returns 0 or less if it does not. */
+int64_t clock_excess(const struct run *run, struct estimate off)
 {
-	return llabs(offset.value) - offset.bound;
+	return llabs(off.value) - MAX(MAX(off.bound, TOLERATED_US), run->time / TOLERATED_PART);
 }
 
 /* Returns the offset of RANK's clock from the reference clock, as measured. */
@@ -47,15 +50,15 @@ int64_t correction(const struct run *run, int rank)
 {
 	struct estimate offset = offset_of(run, rank);
 
-	return excess(offset) > 0 ? offset.value : 0;
+	return llabs(offset.value) > offset.bound ? offset.value : 0;
 }
 
 /* Finds the reference clock, the offset of each block's clock from it, the worst clock (of the
- * others, the one whose offset exceeds its bound by most), and the corrected time. */
+ * others, the one with the largest excess), and the corrected time. */
 void resolve_clocks(struct run *run)
 {
 	int blocks = run->size / run->n;
-	struct estimate *offsets = run->new_array(blocks, sizeof *offsets), reference;
+	struct estimate *offsets = run->offsets, reference;
 
 	/* The records hold offsets from the parent block's clock; these are from block 0's. */
 	offsets[0] = run->records[0].clock;
@@ -64,24 +67,24 @@ void resolve_clocks(struct run *run)
 
 		offsets[i] = (struct estimate){own.value + parent.value, own.bound + parent.bound};
 	}
-	run->offsets = offsets;
-	run->reference = find_median_block(run, offsets, blocks);
+	run->reference_clock = find_median_block(run, blocks);
 	for (int i = 0; i < blocks && !run->launch_clock_known; i++)
 		if (run->records[i * run->n].on_launch_node) {
 			run->launch_clock_known = true;
-			run->reference = i;
+			run->reference_clock = i;
 		}
-	reference = offsets[run->reference];
+	reference = offsets[run->reference_clock];
 	for (int i = 0; i < blocks; i++) {
 		offsets[i].value -= reference.value;
 		offsets[i].bound += reference.bound;
 	}
-	offsets[run->reference].bound = 0;
-	run->worst = run->reference;
+	offsets[run->reference_clock].bound = 0;
+	run->worst_clock = run->reference_clock;
 	for (int i = 0; i < blocks; i++)
-		if (i != run->reference && (run->worst == run->reference ||
-					    excess(offsets[i]) > excess(offsets[run->worst])))
-			run->worst = i;
+		if (i != run->reference_clock &&
+		    (run->worst_clock == run->reference_clock ||
+		     clock_excess(run, offsets[i]) > clock_excess(run, offsets[run->worst_clock])))
+			run->worst_clock = i;
 	run->corrected = UNKNOWN;
 	for (int rank = 0; rank < run->size && run->launch_clock_known; rank++) {
 		int64_t replied = run->records[rank].at[REPLY_RECEIVED];

@@ -4,17 +4,33 @@
 #include "analysis.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 
-static const char csv_header[] =
-	"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,"
-	"exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,"
-	"faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,"
-	"offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi\n";
-static const char ranks_header[] =
-	"rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,"
-	"mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms\n";
+enum { HEADER_SIZE = 1000 }; /* more than the header of either file has */
+
+/* Of the columns, --csv has those of the critical path, and --ranks has those of a rank. */
+static const enum column path_columns[] = {
+	DAEMON, SPAWN, EXEC,     SETUP,   INIT,   FENCE,   EXCHANGE,
+	CLOCK,  CPU,   CPU_WAIT, BLOCKED, FAULTS, COLUMNS, /* the end */
+};
+static const enum column rank_columns[] = {
+	DAEMON,     SPAWN,     EXEC, SETUP,    INIT,    FENCE,  WAIT,    EXCHANGE,
+	WHOLE_INIT, COMPLETED, CPU,  CPU_WAIT, BLOCKED, FAULTS, COLUMNS, /* the end */
+};
+
+/* Returns the header of a file, in a static buffer: FIRST, the names of COLUMNS, and LAST. */
+static const char *make_header(const char *first, const enum column *column, const char *last)
+{
+	static char header[HEADER_SIZE];
+	char *end = stpcpy(header, first);
+
+	for (; *column < COLUMNS; column++)
+		end += sprintf(end, *column == FAULTS ? ",%s" : ",%s_ms", column_names[*column]);
+	sprintf(end, ",%s\n", last);
+	return header;
+}
 
 /* Prints that it was not possible to do WHAT with the file NAME, because of errno. */
 static void print_failure(const char *what, const char *name)
@@ -30,7 +46,7 @@ static void print_failure(const char *what, const char *name)
  * block. On failure, prints an error and returns NULL. */
 static FILE *open_file(const char *option, const char *name, const char *header, bool keep)
 {
-	char line[sizeof csv_header + 1]; /* room for either header and one character more */
+	char line[HEADER_SIZE];
 	struct stat before;
 	bool is_regular = stat(name, &before) != 0 || S_ISREG(before.st_mode);
 	FILE *file = fopen(name, is_regular ? "a+" : "w");
@@ -51,9 +67,15 @@ static FILE *open_file(const char *option, const char *name, const char *header,
 		print_failure("open", name);
 		return NULL;
 	}
-	fseek(file, 0, SEEK_END); /* required between reading and writing */
-	if (!has_header)
+	if (!has_header && !ferror(file)) {
+		/* Rows are appended, but the header is not: if several runs find an empty file,
+		 * each writes it to the same place. Not every file system has locks. */
+		fcntl(fileno(file), F_SETFL, 0);
 		fputs(header, file);
+		fflush(file);
+		fcntl(fileno(file), F_SETFL, O_APPEND);
+	}
+	fseek(file, 0, SEEK_END); /* required between reading and writing */
 	return file;
 }
 
@@ -78,12 +100,6 @@ static void write_text(FILE *file, const char *text)
 		fputc(*text == ',' ? '?' : *text, file);
 }
 
-/* Writes the next cell of a row: US, in ms, or nothing if it is UNKNOWN. */
-static void write_ms(FILE *file, int64_t us)
-{
-	write_text(file, format_value(COMPLETED, us)); /* any column of times would do */
-}
-
 static void write_outlier(FILE *file, const struct run *run, const struct outlier *outlier)
 {
 	const struct step *step = outlier->step;
@@ -92,17 +108,22 @@ static void write_outlier(FILE *file, const struct run *run, const struct outlie
 		fputs(",,,,,", file);
 		return;
 	}
-	write_text(file, headings[step->column].name);
+	write_text(file, column_names[step->column]);
 	fprintf(file, ",%d", step->end.rank);
 	write_text(file, run->records[step->end.rank].host);
-	write_ms(file, outlier->excess);
-	write_text(file, outlier->kind < COLUMNS ? headings[outlier->kind].name : "");
+	write_text(file, format_ms(outlier->excess));
+	write_text(file, outlier->kind < COLUMNS ? column_names[outlier->kind] : "");
 }
 
 /* Appends the result's row to the file of --csv. Returns the exit status. */
 int append_row(const struct run *run, const struct path *path, const struct outlier *outlier)
 {
-	FILE *file = open_file("--csv", run->csv, csv_header, true);
+	const char *header = make_header(
+		"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host",
+		path_columns,
+		"outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,"
+		"offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi");
+	FILE *file = open_file("--csv", run->csv, header, true);
 	time_t seconds = (time_t)(run->start / 1000000);
 	char started[32];
 
@@ -111,19 +132,18 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
 		run->n, run->size);
-	write_ms(file, run->time);
-	write_ms(file, run->corrected);
+	write_text(file, format_ms(run->time));
+	write_text(file, format_ms(run->corrected));
 	fprintf(file, ",%d", run->slowest);
 	write_text(file, run->records[run->slowest].host);
-	for (enum column column = 0; column < COLUMNS; column++)
-		if (headings[column].where & ON_PATH)
-			write_text(file, format_value(column, sum_path(run, path, column)));
+	for (const enum column *column = path_columns; *column < COLUMNS; column++)
+		write_text(file, format_value(*column, sum_path(run, path, *column)));
 	write_outlier(file, run, outlier);
-	write_ms(file, summarise(run, NULL, WHOLE_INIT).max);
-	write_ms(file, run->offsets[run->worst].value);
-	write_text(file, run->records[run->worst * run->n].host);
-	write_text(file, run->records[run->reference * run->n].host);
-	write_ms(file, run->offsets[run->worst].bound);
+	write_text(file, format_ms(summarise(run, NULL, WHOLE_INIT).max));
+	write_text(file, format_ms(run->offsets[run->worst_clock].value));
+	write_text(file, run->records[run->worst_clock * run->n].host);
+	write_text(file, run->records[run->reference_clock * run->n].host);
+	write_text(file, format_ms(run->offsets[run->worst_clock].bound));
 	write_text(file, run->program);
 	fprintf(file, ",%lld,%.*s\n", (long long)run->program_bytes, (int)strcspn(run->mpi, ","),
 		run->mpi);
@@ -134,18 +154,17 @@ int append_row(const struct run *run, const struct path *path, const struct outl
  * status. */
 int write_ranks(const struct run *run)
 {
-	FILE *file = open_file("--ranks", run->ranks, ranks_header, false);
+	const char *header = make_header("rank,node,host", rank_columns, "clock_offset_ms");
+	FILE *file = open_file("--ranks", run->ranks, header, false);
 
 	if (!file)
 		return 1;
 	for (int rank = 0; rank < run->size; rank++) {
 		fprintf(file, "%d,%d", rank, rank / run->n + 1);
 		write_text(file, run->records[rank].host);
-		for (enum column column = 0; column < COLUMNS; column++)
-			if (headings[column].where & PER_RANK)
-				write_text(file,
-					   format_value(column, run->values[rank].in[column]));
-		write_ms(file, correction(run, rank));
+		for (const enum column *column = rank_columns; *column < COLUMNS; column++)
+			write_text(file, format_value(*column, run->values[rank].in[*column]));
+		write_text(file, format_ms(correction(run, rank)));
 		fputc('\n', file);
 	}
 	return close_file(file, run->ranks);

@@ -5,25 +5,9 @@
  */
 #include "analysis.h"
 
-enum { LARGE_US = 1000, LARGE_PART = 100 }; /* 1 ms, 1/100 of the time */
-
 static const char *host_of(const struct run *run, int rank)
 {
 	return run->records[rank].host;
-}
-
-/* Returns the 64-bit FNV-1a hash of TEXT, continued from BEFORE (at first, the offset basis). */
-uint64_t hash(uint64_t before, const char *text)
-{
-	for (; *text; text++)
-		before = (before ^ (unsigned char)*text) * 0x100000001b3;
-	return before;
-}
-
-/* Returns a hash of the node of RECORD's rank and, if SAME_HOST is set, of the host name. */
-static uint64_t place_key(const struct record *record, bool same_host)
-{
-	return same_host ? hash(record->node, record->host) : record->node;
 }
 
 /* Looks for two blocks on one node. If SAME_HOST is set, their host names must also be the same:
@@ -33,14 +17,14 @@ static int find_shared_node(const struct run *run, bool same_host, int *earlier)
 {
 	int blocks = run->size / run->n, later = -1;
 	const struct record **table =
-		run->new_array(blocks, 2 * sizeof *table); /* hashed by place */
+		run->new_array(blocks, 2 * sizeof *table); /* hashed by node */
 
 	for (int i = 0; i < blocks && later < 0; i++) {
 		const struct record *record = run->records + i * run->n;
-		uint64_t place = place_key(record, same_host);
-		size_t slot = place % (2 * (size_t)blocks);
+		size_t slot = record->node % (2 * (size_t)blocks);
 
-		while (table[slot] && place_key(table[slot], same_host) != place)
+		while (table[slot] && (table[slot]->node != record->node ||
+				       (same_host && strcmp(table[slot]->host, record->host) != 0)))
 			slot = (slot + 1) % (2 * (size_t)blocks);
 		if (table[slot]) {
 			*earlier = (int)(table[slot] - run->records);
@@ -59,13 +43,6 @@ static int find_stray(const struct run *run)
 		if (run->records[rank].node != run->records[rank / run->n * run->n].node)
 			return rank;
 	return -1;
-}
-
-/* Returns whether OFF, a clock's offset or jump, exceeds the largest of its bound, 1 ms and 1 % of
- * the time. */
-static bool is_large(const struct run *run, struct estimate off)
-{
-	return llabs(off.value) > MAX(MAX(off.bound, LARGE_US), run->time / LARGE_PART);
 }
 
 /* Prints that ranks EARLIER and LATER break RULE. Returns false. */
@@ -98,7 +75,7 @@ static bool check_jumps(const struct run *run)
 	for (int rank = 0; rank < run->size; rank++) {
 		struct estimate jump = run->records[rank].jump;
 
-		if (!is_large(run, jump))
+		if (clock_excess(run, jump) <= 0)
 			continue;
 		print_error("the clock of %s was set or slewed %s by %.3f ms while the job ran; "
 			    "run again when nothing is changing it (NTP, PTP, an administrator)\n",
@@ -160,37 +137,32 @@ static bool check_time(const struct run *run)
 	return false;
 }
 
-/* Finds the reference clock, and returns whether RUN is valid. If it is not, prints the first error
- * that applies. */
-bool check_run(struct run *run)
+/* Returns whether RUN is valid. If it is not, prints the first error that applies. */
+bool judge_run(const struct run *run)
 {
-	resolve_clocks(run);
-	if (check_placement(run) && check_jumps(run) && check_starts(run) && check_existence(run) &&
-	    check_time(run))
-		return true;
-	free(run->offsets);
-	return false;
+	return check_placement(run) && check_jumps(run) && check_starts(run) &&
+	       check_existence(run) && check_time(run);
 }
 
 /* Warns of the worst clock. */
 static void warn_about_clocks(const struct run *run)
 {
-	struct estimate worst = run->offsets[run->worst];
-	const char *reference = host_of(run, run->reference * run->n);
+	struct estimate worst = run->offsets[run->worst_clock];
+	const char *reference = host_of(run, run->reference_clock * run->n);
 	char corrected[80] =
 		"there is no corrected time because the launch node's clock is unknown";
 	int blocks = run->size / run->n, off = 0;
 
-	if (!is_large(run, worst))
+	if (clock_excess(run, worst) <= 0)
 		return;
 	for (int i = 0; i < blocks; i++)
-		off += is_large(run, run->offsets[i]);
+		off += clock_excess(run, run->offsets[i]) > 0;
 	if (run->launch_clock_known)
 		snprintf(corrected, sizeof corrected, "the corrected time is %.2f ms",
 			 (double)run->corrected / 1000);
 	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the %s; %d of the "
 		      "other %d clocks %s off; %s; synchronise the clocks and run again\n",
-		      host_of(run, run->worst * run->n), (double)llabs(worst.value) / 1000,
+		      host_of(run, run->worst_clock * run->n), (double)llabs(worst.value) / 1000,
 		      (double)worst.bound / 1000, worst.value > 0 ? "ahead of" : "behind",
 		      reference, run->launch_clock_known ? "launch node" : "median", off,
 		      blocks - 1, off == 1 ? "is" : "are", corrected);

@@ -61,7 +61,8 @@ static int count_others(const struct run *run, const struct step *step, int64_t 
 	return count;
 }
 
-/* Finds the step of PATH that is furthest above the median of the same step over all ranks. */
+/* Finds the step of PATH that is furthest above the median of the same step over all ranks. Without
+ * fences, it is not known for whom the ranks waited in MPI_Init, so only an exchange can be one. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
 	struct outlier outlier = {NULL, 0, 0, COLUMNS};
@@ -73,6 +74,8 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 		if (step->column <= EXEC)
 			least = MAX(least, OUTLIER_TICKS);
 		if (step->column == CLOCK || step->us < least)
+			continue;
+		if (run->fences == 0 && step->column != EXCHANGE)
 			continue;
 		excess = step->us - summarise(run, step, step->column).median;
 		if (excess >= least && excess > outlier.excess) {

@@ -59,12 +59,28 @@ struct estimate {
 	int64_t value, bound; /* the true value is at most BOUND away */
 };
 
-/* What a process has done so far: how long the thread that calls MPI_Init was on a CPU and waited
- * for one, in us, and the process's major page faults: pages that had to be read from a file.
- * cpu_wait is -1 if the kernel does not record it. Packed, because each rank sends many. */
+/* What a process has done: how long the thread that calls MPI_Init was on a CPU and waited for one,
+ * in us, and the process's major page faults: pages that had to be read from a file. cpu_wait is -1
+ * if the kernel does not record it. */
 struct work {
+	int64_t cpu, cpu_wait, faults;
+};
+
+/* The same since the process was created. Packed, because each rank sends many. */
+struct reading {
 	int64_t cpu : 40, cpu_wait : 40, faults : 24; /* up to 6 days, and 8 million faults */
 } __attribute__((packed));
+
+/* Returns what a process did between two readings. Threads that are in fences at the same time may
+ * have taken them in the opposite order, so negative differences become 0. Async-signal-safe. */
+static inline struct work work_between(struct reading earlier, struct reading later)
+{
+	bool known = earlier.cpu_wait >= 0 && later.cpu_wait >= 0;
+
+	return (struct work){MAX(later.cpu - earlier.cpu, 0),
+			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : -1,
+			     MAX(later.faults - earlier.faults, 0)};
+}
 
 enum { READINGS = INIT_RETURNED - LIBRARIES_LOADED + 1 };
 
@@ -78,7 +94,7 @@ struct record {
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
 	int partner; /* the rank that this originator sends its byte to; -1 on a responder */
-	struct work readings[READINGS]; /* from LIBRARIES_LOADED on */
+	struct reading readings[READINGS]; /* from LIBRARIES_LOADED on */
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
 	char parent[16]; /* the name of the parent, truncated by the kernel */
 	bool by_mpirun; /* whether the parent is mpirun or one of its daemons */
@@ -106,8 +122,9 @@ struct run {
 	bool launch_clock_known;
 	int64_t corrected; /* the time by the reference clock; UNKNOWN if that is the median */
 	struct estimate *offsets; /* of each block's clock from the reference clock */
-	int reference; /* the block whose clock that is */
-	int worst; /* the block whose clock is most clearly off; REFERENCE if it is the only one */
+	int reference_clock; /* the block whose clock that is */
+	int worst_clock; /* the block whose clock is furthest beyond what is tolerated, or comes
+			  * closest to it; REFERENCE_CLOCK if there is only one block */
 	/* From draw_timelines() */
 	struct values *values; /* of each rank, in the columns of the reports */
 	int fences; /* the number of fences that count */
@@ -118,10 +135,8 @@ struct run {
 #define print_error(...) dprintf(STDERR_FILENO, "ziaprobe: error: " __VA_ARGS__)
 #define print_warning(...) dprintf(STDERR_FILENO, "ziaprobe: warning: " __VA_ARGS__)
 
-bool check_run(struct run *run); /* judge.c */
-int explain_run(struct run *run); /* explain.c */
-
-uint64_t hash(uint64_t before, const char *text); /* judge.c */
-struct work work_between(struct work earlier, struct work later); /* timeline.c */
+/* explain.c */
+bool check_run(struct run *run);
+int explain_run(struct run *run);
 
 #endif

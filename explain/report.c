@@ -4,7 +4,43 @@
  */
 #include "analysis.h"
 
-static FILE *out; /* stderr itself may be wide-oriented */
+#include <errno.h>
+
+const char *const column_names[COLUMNS] = {
+	[DAEMON] = "daemon",       [SPAWN] = "spawn",         [EXEC] = "exec",
+	[SETUP] = "setup",         [INIT] = "init",           [FENCE] = "fence",
+	[WAIT] = "wait",           [EXCHANGE] = "exchange",   [CLOCK] = "clock",
+	[WHOLE_INIT] = "mpi_init", [COMPLETED] = "completed", [CPU] = "cpu",
+	[CPU_WAIT] = "cpu_wait",   [BLOCKED] = "blocked",     [FAULTS] = "faults",
+};
+
+static FILE *out; /* the report, in memory until it is complete */
+
+/* Returns VALUE / UNIT with DECIMALS, in one of three static buffers. Returns an empty string if
+ * VALUE is UNKNOWN. */
+static const char *format(int64_t value, int unit, int decimals)
+{
+	static char texts[3][32];
+	static int next;
+	char *text = texts[next++ % 3];
+
+	*text = '\0';
+	if (value != UNKNOWN)
+		snprintf(text, sizeof *texts, "%.*f", decimals, (double)value / unit);
+	return text;
+}
+
+/* Returns US in ms, as the reports print it. */
+const char *format_ms(int64_t us)
+{
+	return format(us, 1000, 3);
+}
+
+/* Returns VALUE as the reports print it: FAULTS as a whole number, and times in ms. */
+const char *format_value(enum column column, int64_t value)
+{
+	return column == FAULTS ? format(value, 1, 0) : format_ms(value);
+}
 
 /* Returns "RANK on HOST", in a static buffer. */
 static const char *place_of(const struct run *run, int rank)
@@ -36,10 +72,11 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 	const struct step *step = outlier->step;
 
 	if (!step) {
-		fputs("outlier: none\n", out);
+		fprintf(out, "outlier: %s\n",
+			run->fences > 0 ? "none" : "unknown, because no fences were seen");
 		return;
 	}
-	fprintf(out, "outlier: %s of rank %s", headings[step->column].name,
+	fprintf(out, "outlier: %s of rank %s", column_names[step->column],
 		place_of(run, step->end.rank));
 	if (outlier->others > 0)
 		fprintf(out, " and %d more rank%s there", outlier->others,
@@ -53,12 +90,15 @@ static void print_path(const struct run *run, const struct path *path)
 {
 	static const int widths[COLUMNS] = {[CPU] = 7, [CPU_WAIT] = 8, [BLOCKED] = 7, [FAULTS] = 6};
 
-	fputs("\ncritical path        ms      cpu  cpu_wait  blocked  faults  rank\n", out);
+	fputs("\ncritical path        ms", out);
+	for (enum column column = CPU; column <= FAULTS; column++)
+		fprintf(out, "  %*s", widths[column], column_names[column]);
+	fputs("  rank\n", out);
 	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
 	     step++) {
 		struct point end = step->end, awaited = find_awaited(run, end.rank, end.mark);
 
-		fprintf(out, "%-13s%10s", headings[step->column].name,
+		fprintf(out, "%-13s%10s", column_names[step->column],
 			format_value(step->column, step->us));
 		for (enum column column = CPU; column <= FAULTS; column++) {
 			int64_t value = step_value(run, step, column);
@@ -85,7 +125,7 @@ static void print_table(const struct run *run)
 
 		if (summary.max == UNKNOWN)
 			continue;
-		fprintf(out, "%-12s%11s %11s %11s  %s", headings[column].name,
+		fprintf(out, "%-12s%11s %11s %11s  %s", column_names[column],
 			format_value(column, summary.min), format_value(column, summary.median),
 			format_value(column, summary.max), place_of(run, summary.slowest));
 		print_partner(run, column, summary.slowest, ", with ");
@@ -95,14 +135,15 @@ static void print_table(const struct run *run)
 
 static void print_clocks(const struct run *run)
 {
-	struct estimate worst = run->offsets[run->worst];
+	struct estimate worst = run->offsets[run->worst_clock];
 
-	fprintf(out, "clock offset: %.3f ms (+/- %.3f ms), %s against %s, the %s; ",
-		(double)worst.value / 1000, (double)worst.bound / 1000,
-		run->records[run->worst * run->n].host, run->records[run->reference * run->n].host,
+	fprintf(out, "clock offset: %s ms (+/- %s ms), %s against %s, the %s; ",
+		format_ms(worst.value), format_ms(worst.bound),
+		run->records[run->worst_clock * run->n].host,
+		run->records[run->reference_clock * run->n].host,
 		run->launch_clock_known ? "launch node" : "median");
 	if (run->launch_clock_known)
-		fprintf(out, "corrected time %.3f ms", (double)run->corrected / 1000);
+		fprintf(out, "corrected time %s ms", format_ms(run->corrected));
 	else
 		fputs("no corrected time: the launch node's clock is unknown", out);
 	if (run->launch_node_named && run->launch_clock_error >= 0)
@@ -113,25 +154,34 @@ static void print_clocks(const struct run *run)
 	fputc('\n', out);
 }
 
-/* Prints where the time went. */
-void print_report(const struct run *run, const struct path *path, const struct outlier *outlier)
+/* Prints where the time went. Returns the exit status. */
+int print_report(const struct run *run, const struct path *path, const struct outlier *outlier)
 {
 	int nodes = run->size / run->n;
+	char *text = NULL;
+	size_t size;
+	bool printed = false;
 
-	if (!(out = fdopen(dup(STDERR_FILENO), "w")))
-		return;
-	fprintf(out, "\n%.3f ms, %d node%s x %d = %d rank%s\n", (double)run->time / 1000, nodes,
-		nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
-	print_outlier(run, outlier);
-	print_path(run, path);
-	print_table(run);
-	if (run->fences > 0)
-		fprintf(out, "fences: %d, %s\n", run->fences, run->fence_interface);
-	else
-		fputs("fences: none\n", out);
-	if (nodes > 1)
-		print_clocks(run);
-	fprintf(out, "executable: %s, %lld bytes\nMPI: %s\n", run->program,
-		(long long)run->program_bytes, run->mpi);
-	fclose(out);
+	if ((out = open_memstream(&text, &size))) {
+		fprintf(out, "\n%s ms, %d node%s x %d = %d rank%s\n", format_ms(run->time), nodes,
+			nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
+		print_outlier(run, outlier);
+		print_path(run, path);
+		print_table(run);
+		if (run->fences > 0)
+			fprintf(out, "fences: %d, %s\n", run->fences, run->fence_interface);
+		else
+			fputs("fences: none\n", out);
+		if (nodes > 1)
+			print_clocks(run);
+		fprintf(out, "executable: %s, %lld bytes\nMPI: %s\n", run->program,
+			(long long)run->program_bytes, run->mpi);
+		printed = fclose(out) == 0 && dprintf(STDERR_FILENO, "%s", text) >= 0;
+	}
+	if (!printed)
+		print_error("cannot print the report of --verbose: %s; redirect stderr to a file "
+			    "that can be written\n",
+			    strerror(errno));
+	free(text);
+	return !printed;
 }

@@ -8,9 +8,6 @@
  */
 #include "analysis.h"
 
-#define HEADING(constant, name, where) {name, where},
-const struct heading headings[COLUMNS] = {COLUMN_LIST(HEADING)};
-
 static bool is_fence_left(enum mark mark)
 {
 	return mark >= FENCE_LEFT && mark < FENCES_END && (mark - FENCE_LEFT) % 2 == 0;
@@ -72,8 +69,6 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark)
 		awaited = point_of(run, run->latest[PARENT_CREATED], PARENT_CREATED);
 	else if (is_fence_left(mark))
 		awaited = point_of(run, run->latest[mark - 1], mark - 1);
-	else if (mark == INIT_RETURNED && run->fences == 0)
-		awaited = point_of(run, run->latest[MAIN_ENTERED], MAIN_ENTERED);
 	if (awaited.rank < 0)
 		return awaited;
 	tolerance = offset_of(run, rank).bound + offset_of(run, awaited.rank).bound;
@@ -134,24 +129,14 @@ struct step find_step(const struct run *run, int rank, enum mark mark)
 	return step;
 }
 
-/* Returns what a process did between two readings. Threads that are in fences at the same time may
- * have taken them in the opposite order, so negative differences become 0. Async-signal-safe. */
-struct work work_between(struct work earlier, struct work later)
-{
-	bool known = earlier.cpu_wait >= 0 && later.cpu_wait >= 0;
-
-	return (struct work){MAX(later.cpu - earlier.cpu, 0),
-			     known ? MAX(later.cpu_wait - earlier.cpu_wait, 0) : -1,
-			     MAX(later.faults - earlier.faults, 0)};
-}
-
 /* Returns the value of STEP in COLUMN: its length or, for CPU to FAULTS, what the process did;
  * UNKNOWN if there is none, such as in MPI_Init without fences. CPU, CPU_WAIT and BLOCKED add up to
  * the length, which may be less than the whole step's: find_path() shortens overlapping steps. */
 int64_t step_value(const struct run *run, const struct step *step, enum column column)
 {
 	const struct record *record = run->records + step->end.rank;
-	struct work earlier = {0, 0, 0}, work; /* All readings start from 0. */
+	struct reading earlier = {0, 0, 0}; /* when the process was created */
+	struct work work;
 	enum mark mark = step->end.mark, previous;
 	int64_t cpu, cpu_wait;
 
@@ -226,7 +211,6 @@ static void find_latest_marks(struct run *run)
 /* Draws the timelines of all ranks, finds the latest marks, and fills in the values. */
 void draw_timelines(struct run *run)
 {
-	run->values = run->new_array(run->size, sizeof *run->values);
 	run->fences = count_fences(run);
 	for (int rank = 0; rank < run->size; rank++) {
 		int64_t *in = run->values[rank].in, replied = run->records[rank].at[REPLY_RECEIVED];
@@ -273,20 +257,4 @@ struct summary summarise(const struct run *run, const struct step *like, enum co
 	}
 	free(values);
 	return summary;
-}
-
-/* Returns VALUE as the reports print it, in one of three static buffers: FAULTS as a whole number,
- * and times in ms. Returns an empty string if VALUE is UNKNOWN. */
-const char *format_value(enum column column, int64_t value)
-{
-	static char texts[3][32];
-	static int next;
-	char *text = texts[next++ % 3];
-
-	*text = '\0';
-	if (value != UNKNOWN && column == FAULTS)
-		snprintf(text, sizeof *texts, "%lld", (long long)value);
-	else if (value != UNKNOWN)
-		snprintf(text, sizeof *texts, "%.3f", (double)value / 1000);
-	return text;
 }

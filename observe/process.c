@@ -54,6 +54,16 @@ void make_printable(char *text)
 			*text = '?';
 }
 
+/* Returns the 64-bit FNV-1a hash of TEXT. */
+static uint64_t hash(const char *text)
+{
+	uint64_t result = 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		result = (result ^ (unsigned char)*text) * 0x100000001b3;
+	return result;
+}
+
 /* Fills in which node this is, and whether ziatest ran on it. The kernel's boot id identifies a
  * node even if containers on different nodes share a host name, or containers on one node have
  * different host names. */
@@ -69,7 +79,7 @@ void identify_node(struct record *record)
 	if (file)
 		fclose(file);
 	id[strcspn(id, "\n")] = '\0';
-	record->node = hash(0xcbf29ce484222325, id); /* the FNV-1a offset basis */
+	record->node = hash(id);
 	record->on_launch_node = launch_node && strcmp(launch_node, id) == 0;
 	PMPI_Get_processor_name(processor, &length);
 	snprintf(record->host, sizeof record->host, "%.64s", processor);

@@ -83,18 +83,18 @@ static int64_t read_cpu_wait(void)
 
 /* Returns what this process, and the watched thread, have done so far. Async-signal-safe, errno
  * included; can be called from any thread. */
-static struct work read_work(void)
+static struct reading read_work(void)
 {
 	/* The clock is the one that pthread_getcpuclockid() returns for the thread. Its id is
 	 * computed here because, before glibc 2.34, that function was in libpthread, not in libc. 6
 	 * selects a thread's CPU time as the scheduler accounts for it. */
 	clockid_t cpu = (clockid_t)(~(unsigned)thread << 3 | 6);
 	struct rusage usage;
-	struct work work;
+	struct reading work;
 	int before = errno;
 
 	getrusage(RUSAGE_SELF, &usage);
-	work = (struct work){read_clock(cpu), read_cpu_wait(), usage.ru_majflt};
+	work = (struct reading){read_clock(cpu), read_cpu_wait(), usage.ru_majflt};
 	errno = before;
 	return work;
 }

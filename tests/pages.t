@@ -59,6 +59,7 @@ begins with another header
 cannot build the command line
 cannot preload
 cannot print the command line
+cannot print the report of --verbose
 cannot run /bin/sh
 cannot set the timeout
 choose a file that can be read and written

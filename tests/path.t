@@ -2,8 +2,9 @@
 # The critical path: a random rank or node is delayed once at each of several known places. The
 # number of nodes, the clocks, and what the process does during the delay are drawn at random. The
 # delay must be the largest step of the path, must be the outlier, and must not appear in any other
-# cell of --ranks. The outlier line shows what the process mostly did during the delay. In every
-# run, the figures of -v, --csv and --ranks must agree to the microsecond.
+# cell of --ranks. The outlier line shows what the process mostly did during the delay. A ziaprobe
+# that sees no fences must blame nobody for what happens before MPI_Init returns. In every run, the
+# figures of -v, --csv and --ranks must agree to the microsecond.
 #
 #	ROUNDS=50 prove -v tests/path.t	instead, 50 launches at random places with each MPI
 #	PLACES='exec init'		only at these places
@@ -188,6 +189,16 @@ delay() {
 	answer)
 		of_exchange $(((rank + 2 * blocks - 2) % (2 * blocks)))
 		fault="$rank Answer" ;;
+	unseen)	# one rank enters main late, and another one works in MPI_Init
+		draw_number $((2 * blocks - 1))
+		pick 0 1 "$seconds" $((seconds + 1))
+		outlier='unknown, because no fences were seen|exchange of rank .*'
+		prepare="ln -s ../unseen ziaprobe; export ENTERS_LATE=$picked-$rank"
+		fault="$(((rank + drawn) % (2 * blocks))) Pmix" ;;
+	unseen-send)
+		of_exchange $((rank / 2 % 2 == 0 ? rank : rank - 2))
+		prepare='ln -s ../unseen ziaprobe'
+		fault="$rank Send" ;;
 	clock)
 		of_node clock
 		outlier=none cells= ;;
@@ -364,9 +375,20 @@ for mpi in openmpi mpich; do
 		kill -STOP \$pid
 		(sleep $seconds; kill -CONT \$pid) &
 	END
+	# A build by hand sees no fences. The rank R enters main S s late if \$ENTERS_LATE is S-R.
+	mkdir "$dir/by-hand"
+	"mpicc.$mpi" -DPAD=4096 -o "$dir/by-hand/ziaprobe" ziaprobe.c observe/*.c explain/*.c ||
+		exit 1
+	cat >"$dir/unseen" <<-END
+		#!/bin/sh
+		case \${ENTERS_LATE-} in
+		*-\${PMIX_RANK:-\$PMI_RANK}) sleep \${ENTERS_LATE%-*} ;;
+		esac
+		LD_PRELOAD="$dir/shim.so:\${LD_PRELOAD-}" exec "$dir/by-hand/ziaprobe" "\$@"
+	END
 	chmod +x "$dir"/*
 
-	places='daemon wrapped hidden spawn exec init fence send answer clock'
+	places='daemon wrapped hidden spawn exec init fence send answer clock unseen unseen-send'
 	# MPICH 5 has only one fence, after which all ranks wait for each other's messages.
 	if ! grep -q '^fences: 1,' "$dir/out"; then
 		places="$places later leave leave2"

@@ -177,6 +177,9 @@ cpu [0-9]+ ms"
 		"$(sed -n '/^init/,/^exchange/p; /^fences/p' by-hand/out)" \
 		"$(step init | cut -c 3-)$(step exchange ", $partner")$(
 			row init)$(row wait)$(row exchange ", $partner")\|fences: none"
+	like "$mpi: its outlier, which can only be an exchange" \
+		"$(sed -n 's/^outlier: //p' by-hand/out; sed 1d by-hand/csv | cut -d , -f 21-25)" \
+		'unknown, because no fences were seen\|,,,,|exchange of .*\|exchange,.*'
 	like "$mpi: the listing of one node" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' one/out)" \
 		"$(listing '1 node x 2 = 2 ranks' '' '')"
 

@@ -1,6 +1,23 @@
-/* Tests functions of explain/, which need no MPI. Prints TAP. */
+/* Tests functions of explain/, which need no MPI. Prints TAP. Writes to the current directory. */
 #include "../../explain/clocks.c"
 #include "../../explain/judge.c"
+
+static void (*meanwhile)(void); /* is called once, after the next line has been read */
+
+static char *read_line(char *line, int size, FILE *file)
+{
+	char *result = fgets(line, size, file);
+	void (*call)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (call)
+		call();
+	return result;
+}
+
+#define fgets read_line
+#include "../../explain/files.c"
+#undef fgets
 
 static int count, failed;
 
@@ -23,8 +40,8 @@ static void *allocate(int elements, size_t size)
 
 static void test_work(void)
 {
-	const struct work none = {0, 0, 0}, some = {5, -1, 3}, more = {9, 9, 9};
-	const struct work day = {86400LL * 1000000, 86400LL * 1000000, 1 << 22};
+	const struct reading none = {0, 0, 0}, some = {5, -1, 3}, more = {9, 9, 9};
+	const struct reading day = {86400LL * 1000000, 86400LL * 1000000, 1 << 22};
 	struct work work = work_between(none, some);
 
 	ok(work.cpu == 5 && work.cpu_wait == -1 && work.faults == 3, "cpu_wait may be unknown");
@@ -79,10 +96,12 @@ static void make_up(void)
 	static const int faults[] = {1, 3, 3, 6, 6, 10}; /* so far, at each reading */
 	static struct record records[RANKS];
 	static struct estimate offsets[RANKS];
+	static struct values values[RANKS];
 
 	run = (struct run){.start = s, .size = RANKS, .n = 2, .new_array = allocate};
 	run.records = records;
 	run.offsets = offsets;
+	run.values = values;
 	for (int rank = 0; rank < RANKS; rank++) {
 		struct record *record = records + rank;
 
@@ -98,7 +117,7 @@ static void make_up(void)
 			if (m < MAIN_ENTERED || m > INIT_RETURNED)
 				continue;
 			record->readings[m - LIBRARIES_LOADED] =
-				(struct work){4000 * (i + 1), 3000 * (i + 1), faults[i]};
+				(struct reading){4000 * (i + 1), 3000 * (i + 1), faults[i]};
 		}
 		if (rank / 2 % 2)
 			record->at[REPLY_RECEIVED] = UNKNOWN;
@@ -176,7 +195,6 @@ static void finish(void)
 	static struct record records[RANKS];
 
 	exchange();
-	free(drawn.values);
 	drawn = run;
 	drawn.records = memcpy(records, run.records, sizeof records);
 	draw_timelines(&drawn);
@@ -246,11 +264,12 @@ static struct run *is_worst(int blocks, int launch, const struct estimate *clock
 {
 	static const int64_t replied[6] = {5, 7, UNKNOWN, UNKNOWN, 6, 8};
 	static struct record records[6];
+	static struct estimate offsets[3];
 	static struct run three;
 	struct estimate got;
 
-	free(three.offsets);
 	three = (struct run){.start = 3, .size = 2 * blocks, .n = 2, .records = records};
+	three.offsets = offsets;
 	three.new_array = allocate;
 	for (int rank = 0; rank < 2 * blocks; rank++) {
 		records[rank] = (struct record){.on_launch_node = rank / 2 == launch};
@@ -259,8 +278,8 @@ static struct run *is_worst(int blocks, int launch, const struct estimate *clock
 			records[rank].clock = clocks[rank / 2 - 1];
 	}
 	resolve_clocks(&three);
-	got = offset_of(&three, 2 * three.worst + 1);
-	ok(three.reference == reference && three.worst == worst &&
+	got = offset_of(&three, 2 * three.worst_clock + 1);
+	ok(three.reference_clock == reference && three.worst_clock == worst &&
 		   three.launch_clock_known == (launch >= 0) && got.value == offset.value &&
 		   got.bound == offset.bound && offset_of(&three, 2 * reference).value == 0,
 	   name);
@@ -273,14 +292,22 @@ static struct run *is_worst(int blocks, int launch, const struct estimate *clock
 static void test_clocks(void)
 {
 	static struct record records[8];
+	static struct estimate offsets[8];
 	struct run eight = {.size = 8, .n = 1, .records = records, .new_array = allocate}, *three;
 
 	is_worst(1, -1, NULL, 0, 0, OFFSET(0, 0), "a single clock is not off");
 	is_worst(2, -1, CLOCKS({100, 3}), 0, 1, OFFSET(100, 3), "of two clocks, the lower one");
-	is_worst(3, -1, CLOCKS({0, 4}, {0, 3}), 0, 2, OFFSET(0, 3),
-		 "if all clocks agree, the one that comes closest to its bound");
-	is_worst(3, -1, CLOCKS({100, 200}, {-50, 1}), 0, 2, OFFSET(-50, 1),
+	is_worst(3, -1, CLOCKS({200, 3}, {-300, 150}), 0, 2, OFFSET(-300, 150),
+		 "if no clock is off by 1 ms, the one that comes closest to it");
+	is_worst(3, -1, CLOCKS({10 * ms, 20 * ms}, {-5 * ms, 1}), 0, 2, OFFSET(-5 * ms, 1),
 		 "a clock that is certainly off is worse than one that may be further off");
+	three = is_worst(3, 0, CLOCKS({900, 0}, {2000, 1500}), 0, 2, OFFSET(2000, 1500),
+			 "a clock that is tolerated is better than one that is not");
+	ok(clock_excess(three, offset_of(three, 4)) == 500 &&
+		   clock_excess(three, offset_of(three, 2)) == -100,
+	   "only the second of the two is warned of");
+	is_worst(3, 0, CLOCKS({-2000, 1500}, {-900, 0}), 0, 1, OFFSET(-2000, 1500),
+		 "and so if they are behind, in the opposite order");
 	is_worst(3, -1, CLOCKS({7, 9}, {5, 7}), 2, 0, OFFSET(-5, 7),
 		 "the reference clock itself is never the worst one");
 	is_worst(3, -1, CLOCKS({5, 1}, {-5, 1}), 0, 1, OFFSET(5, 1),
@@ -295,13 +322,20 @@ static void test_clocks(void)
 	ok(correction(three, 0) == 0 && three->corrected == 8 - 3,
 	   "an offset within its bound counts as 0");
 
+	three = is_worst(3, 0, CLOCKS({1500, 0}, {-1800, 1700}), 0, 1, OFFSET(1500, 0),
+			 "the clock furthest beyond what is tolerated");
+	three->time = 175 * ms;
+	resolve_clocks(three);
+	ok(three->worst_clock == 2 && clock_excess(three, offset_of(three, 4)) == 50,
+	   "1 % of the time is tolerated");
+
 	for (int i = 0; i < 8; i++)
 		records[i] =
 			(struct record){.clock = {i ? 1 << 4 * i : 0, i}, .on_launch_node = i == 0};
+	eight.offsets = offsets;
 	resolve_clocks(&eight);
 	ok(eight.offsets[7].value == 0x11010000 && eight.offsets[7].bound == 7 + 6 + 4,
 	   "block 7's offset and bound are the sums over blocks 4, 6 and 7 of the tree");
-	free(eight.offsets);
 }
 
 /* Returns the number of the first check that the run fails, counting from 1, or 0 if it passes all
@@ -379,7 +413,7 @@ static void test_judge(void)
 	ok(first_error() == 0, "without the launch node's clock, there is no corrected time");
 }
 
-/* One rank, mostly 5, a responder, is late at one place. */
+/* One rank, mostly 5, is late at one place. */
 static void test_late_rank(void)
 {
 	is_summary(MARKS, INIT, 30, 30, 30, 0);
@@ -462,7 +496,7 @@ static void make_up_program(void)
 	make_up();
 	set_all(LIBRARIES_LOADED, 25 * ms);
 	for (int rank = 0; rank < RANKS; rank++) {
-		run.records[rank].readings[0] = (struct work){3000, 1000, 0};
+		run.records[rank].readings[0] = (struct reading){3000, 1000, 0};
 		run.records[rank].one_thread = true;
 	}
 }
@@ -515,7 +549,7 @@ static void test_exchanges(void)
 		"a single originator's exchange is not an outlier");
 }
 
-/* Fences that are not barriers, differ in number, overlap or are not waited in; and no fences */
+/* Fences that are not barriers, differ in number, overlap, or are not waited in */
 static void test_fences(void)
 {
 	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound);
@@ -541,16 +575,6 @@ static void test_fences(void)
 	is_path("D0 S0 E0 I0 F0 I0=30 X0; -", "a fence that one rank does not have does not count");
 	set_all(FENCE_ENTERED + 2, 45 * ms);
 	is_path("D0 S0 E0 I0 F0 I0=0 F0=20 I0 X0; -", "fences that overlap");
-	forget_fences(6, 0);
-	run.records[5].at[MAIN_ENTERED] += 10 * ms;
-	ok(value(3, CPU) == 4000 && value(6, FAULTS) == 1,
-	   "without fences, a rank's work is that of exec alone");
-	is_path("D5 S5 E5=20 I0=40 X0; -",
-		"without fences, all wait for the last rank to enter main");
-	forget_fences(6, 0);
-	delay_all(INIT_RETURNED, s);
-	is_path("D0 S0 E0 I0=1050 X0; -",
-		"without fences, a delay inside MPI_Init is not that of any one rank");
 
 	/* Only rank 5 does not wait in the first fence, and then works for a second. */
 	pass_by(5, 0);
@@ -578,6 +602,39 @@ static void test_fences(void)
 	run.records[1].at[FENCE_ENTERED + 2] -= s - 5 * ms;
 	is_path("D0 S0 E0 I0 F0=1010 I0 F0 I0 X0; F0 1010 0",
 		"a rank that did not wait counts as 0 in the median of the fence");
+}
+
+/* Makes up a run without fences in which all ranks return from MPI_Init late by MAIN_LATE, and rank
+ * SLOWEST by 100 ms more. Rank LATE enters main late by MAIN_LATE, so that the others may have
+ * waited for it, or may not. */
+static void hide_fences(int slowest, int late, int64_t main_late)
+{
+	forget_fences(6, 0);
+	delay_all(INIT_RETURNED, main_late);
+	shift(slowest, INIT_RETURNED, MARKS, 100 * ms);
+	shift(late, MAIN_ENTERED, FENCE_ENTERED, main_late);
+}
+
+/* Without fences, nobody is blamed for what happened before MPI_Init returned. */
+static void test_unseen_fences(void)
+{
+	hide_fences(0, 1, 4900 * ms);
+	is_path("D0 S0 E0 I0=5050 X0; -",
+		"without fences, the path does not go to a rank that entered main late");
+	hide_fences(5, 0, 1800 * ms);
+	is_path("D5 S5 E5 I5=1950 X5; -", "nor to rank 0");
+	hide_fences(5, 5, 1800 * ms);
+	is_path("D5 S5 E5=1810 I5=150 X5; -",
+		"and a rank that entered main late is not blamed even if it is the slowest");
+	hide_fences(7, 7, 1800 * ms);
+	run.records[5].at[REPLY_RECEIVED] += 100 * ms;
+	is_path("D7 S7 E7=1810 I7=150 X5; -", "nor if the slowest one waited for its answer");
+	hide_fences(5, 0, 1800 * ms);
+	ok(value(5, WAIT) == 0 && value(5, INIT) == value(5, WHOLE_INIT) && value(5, CPU) == 4000 &&
+		   value(5, FAULTS) == 1,
+	   "without fences, no rank waits in MPI_Init, and its work there is unknown");
+	run.records[1].at[REPLY_RECEIVED] += s;
+	is_path("D1 S1 E1 I1=1850 X1=1010; X1 1000 0", "an exchange can still stand out");
 }
 
 static void test_shifted_clocks(void)
@@ -634,7 +691,7 @@ static void test_step_works(void)
 		for (int k = 0; k < 4; k++)
 			if (!ok(step_value(&drawn, &step, CPU + k) == cases[i].expected[k],
 				"what a rank did in a step"))
-				printf("# case %zu, %s\n", i, headings[CPU + k].name);
+				printf("# case %zu, %s\n", i, column_names[CPU + k]);
 	}
 }
 
@@ -695,6 +752,62 @@ static void test_outliers(void)
 	}
 }
 
+static FILE *open_rows(void)
+{
+	return open_file("--csv", "rows", "header\n", true);
+}
+
+static void add_row(FILE *file)
+{
+	fputs("row\n", file);
+	if (close_file(file, "rows") != 0)
+		abort();
+}
+
+static void add_another_row(void)
+{
+	add_row(open_rows());
+}
+
+/* One run finds a new file. Another one adds a row before the first one writes the header, and a
+ * third one after that. */
+static void test_files(void)
+{
+	char text[100] = "";
+	FILE *file;
+
+	meanwhile = add_another_row;
+	file = open_rows();
+	add_another_row();
+	add_row(file);
+	file = fopen("rows", "r");
+	ok(fread(text, 1, sizeof text - 1, file) > 0 &&
+		   strcmp(text, "header\nrow\nrow\nrow\n") == 0,
+	   "runs at the same time write one header, and all their rows");
+	fclose(file);
+}
+
+/* Prints the report of a whole run to the file NAME, and returns the exit status. */
+static int print_to(const char *name)
+{
+	int before = dup(STDERR_FILENO), file = open(name, O_WRONLY), status = -1;
+
+	make_up();
+	for (int rank = 0; rank < RANKS; rank++)
+		run.records[rank].node = (uint64_t)rank / 2;
+	run.program = run.mpi = run.fence_interface = "";
+	run.verbose = true;
+	run.launch_clock_error = 0;
+	exchange();
+	dup2(file, STDERR_FILENO);
+	if (check_run(&run))
+		status = explain_run(&run);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	close(file);
+	return status;
+}
+
 int main(void)
 {
 	test_work();
@@ -706,9 +819,13 @@ int main(void)
 	test_programs();
 	test_exchanges();
 	test_fences();
+	test_unseen_fences();
 	test_shifted_clocks();
 	test_step_works();
 	test_outliers();
+	test_files();
+	ok(print_to("/dev/null") == 0 && print_to("/dev/full") == 1,
+	   "a report that cannot be printed is an error");
 	printf("1..%d\n", count);
 	return failed != 0;
 }

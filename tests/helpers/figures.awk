@@ -61,7 +61,7 @@ file == 1 {
 !NF {
 	part = ""
 }
-/^outlier: / && word[2] != "none" {
+/^outlier: .* of rank / {
 	outlier = word[2]
 	outlier_rank = word[5]
 	if (/, mostly on the CPU$/)
@@ -160,6 +160,8 @@ END {
 	expect("outlier_kind", csv["outlier_kind"], kind)
 	has_kind = schedstat && (outlier ~ /^(exec|setup)$/ || (outlier == "init" && fences))
 	expect("the outlier, " outlier ", has a kind", kind != "", has_kind)
+	if (!fences && outlier != "" && outlier != "exchange")
+		print "without fences, the outlier is " outlier
 
 	# The row
 	expect("time_ms", us(csv["time"]), time)
@@ -211,6 +213,8 @@ END {
 		expect_cell(r, "completed", originator)
 		expect_cell(r, "cpu_wait", schedstat)
 		expect_cell(r, "blocked", schedstat)
+		if (!fences)
+			expect("init of rank " r, value(r, "init"), value(r, "mpi_init"))
 		if (schedstat)
 			expect("cpu to blocked of rank " r, value(r, "cpu") + \
 				value(r, "cpu_wait") + value(r, "blocked"), \
