@@ -139,7 +139,7 @@ static bool begin_call(void)
 	}
 	char *arguments[strlen(given) / 2 + 3]; /* the words of GIVEN, from index 1 on */
 
-	for (char *word = strtok_r(given, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+	for (char *word = strtok_r(given, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
 		arguments[++count] = word;
 	arguments[count + 1] = NULL;
 	begin(arguments);

@@ -304,12 +304,13 @@ static char *absolute(char *name)
 		fail(1, "the current directory is unknown; give '%s' as an absolute path", name);
 	if (*name != '/' && asprintf(&path, "%s/%s", directory, name) < 0)
 		fail(1, "cannot build the command line:");
-	if (strpbrk(path, blanks))
-		fail(2, "if a program is given, file names must not contain blanks: '%s'", path);
+	/* ZIAPROBE separates words by commas, and wrappers may split it at blanks. */
+	if (strpbrk(path, ", \t\n"))
+		fail(2, "with a program, file names must not contain blanks or commas: '%s'", path);
 	return path;
 }
 
-/* Returns WORDS as one string for ZIAPROBE: a space before each, and file names absolute. */
+/* Returns WORDS as one string for ZIAPROBE: a comma before each, and file names absolute. */
 static char *join(char **words)
 {
 	char *text = allocated(calloc(1, 1));
@@ -317,8 +318,8 @@ static char *join(char **words)
 	for (; *words; words++) {
 		if (strcmp(*words, "--csv") == 0 || strcmp(*words, "--ranks") == 0)
 			words[1] = absolute(words[1]);
-		text = allocated(realloc(text, strlen(text) + sizeof " " + strlen(*words)));
-		strcat(strcat(text, " "), *words);
+		text = allocated(realloc(text, strlen(text) + sizeof "," + strlen(*words)));
+		strcat(strcat(text, ","), *words);
 	}
 	return text;
 }
@@ -415,7 +416,7 @@ int main(int argc, char **argv)
 	snprintf(sec, sizeof sec, "%lld", (long long)start.tv_sec);
 	snprintf(usec, sizeof usec, "%ld", start.tv_nsec / 1000);
 	if (program)
-		sprintf(variable, "ZIAPROBE=%s %s%s", sec, usec, words);
+		sprintf(variable, "ZIAPROBE=%s,%s%s", sec, usec, words);
 	for (; *added; added++)
 		write_word(out, *added);
 	if (fclose(out) != 0 || fprintf(stderr, "%s\n", line) < 0)

@@ -285,10 +285,11 @@ cc -shared -o "$tmp/empty.so" -x c /dev/null || exit 1
 started() {
 	title=$1 launcher=$2 before=$3 preloaded=$4
 	shift 4
-	run env -u LD_PRELOAD "$@" "$ziatest" -v --csv runs.csv -t 5 --ranks /ranks 4 "$launcher" \
+	run env -u LD_PRELOAD "$@" "$ziatest" -v --csv "it's\$x" -t 5 --ranks /ranks 4 "$launcher" \
 		./solver -h '' "it's" '{}  |'
 	like "a program, $title" "$out" "$before\[/usr/bin/env\]\[LD_PRELOAD=$preloaded\]\
-\[ZIAPROBE=$stamp 4 --verbose --csv $(pwd -P)/runs.csv --timeout 5 --ranks /ranks\]\
+\[ZIAPROBE=[0-9]{10},[0-9]{1,6},4,--verbose,--csv,$(pwd -P)/it's\\\$x,--timeout,5,\
+--ranks,/ranks\]\
 \[./solver\]\[-h\]\[\]\[it's\]\[\{\}  \|\]"
 	is "a program, $title: the printed line does the same" \
 		"$(env -u LD_PRELOAD sh -c "$err")" "$out"
@@ -378,10 +379,12 @@ for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
 	wrong "launcher '$launcher', with a program" "'$launcher' has no place for N; end it with \
 the option that takes N, use \{\}, or put N=\{\} before it" 4 "$launcher" ./solver
 done
-no_blanks='if a program is given, file names must not contain blanks:'
+no_blanks='with a program, file names must not contain blanks or commas:'
 for option in --csv --ranks; do
-	wrong "a blank in the name for $option, with a program" \
-		"$no_blanks '$(pwd -P)/a b'" $option 'a b' 4 'fake -n' ./solver
+	for name in 'a b' a,b; do
+		wrong "$option '$name', with a program" \
+			"$no_blanks '$(pwd -P)/$name'" $option "$name" 4 'fake -n' ./solver
+	done
 done
 cd "$tmp/a b" || exit 1
 wrong 'a blank in the current directory, with a program' \

@@ -78,7 +78,7 @@ for mpi in openmpi mpich; do
 	expect wrong 2 "srun -N 2 -n 2 $probe $start 0 -t 60" 'ziaprobe: error: N, .*' 'usage: .*'
 	expect alone 0 "srun -N 1 -n 2 $probe $start 2" "$result" "$one_node"
 	expect library 0 "srun -N 2 -n 2 env LD_PRELOAD=$dir/libziaprobe.so:$preload \\
-		\"ZIAPROBE=$start 1\" ../program" "$result"
+		\"ZIAPROBE=\$(date +'%s,%6N'),1\" ../program" "$result"
 	run_cases 2
 
 	same plain 0 measured originator

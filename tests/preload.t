@@ -288,14 +288,14 @@ for mpi in openmpi mpich; do
 	timeout="$error timeout of 5 s: rank"
 	spent='has spent [0-9]+ ms in MPI_Init: .*'
 	direct="srun -N 2 -n 4 --ntasks-per-node 2 env LD_PRELOAD=$library$preloaded"
-	expect over 124 "$direct \"ZIAPROBE=\$(date -d '1 hour ago' +'%s %6N') 2 --timeout 5\" \\
+	expect over 124 "$direct \"ZIAPROBE=\$(date -d '1 hour ago' +'%s,%6N'),2,--timeout,5\" \\
 		../program first file" "$timeout [01] on n1 $spent" "$timeout [23] on n2 $spent"
 	expect hang 124 "FAULT=hang LD_PRELOAD=$dir/profiler.so \\
 		../ziatest -t 5 2 '$srun' ../program first file" \
 		"$timeout 0 on n1 $spent" "*$timeout [1-5] on n[123] has .* MPI_Init.*"
 
 	# Errors are printed once, and the program runs on.
-	expect arguments 7 "$direct 'ZIAPROBE=1 2' ../program first file" \
+	expect arguments 7 "$direct ZIAPROBE=1,2 ../program first file" \
 		"$error expected exactly three arguments .*" 'usage: .*'
 	expect wrong-n 7 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../program first file" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
