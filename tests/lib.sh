@@ -236,7 +236,7 @@ run_cases() {
 # sources, but not those of launchers and libraries. Timeout messages are sorted by rank, which is
 # the 8th word.
 said() {
-	sources='((lib)?zia(test|probe)|(observe|explain)/[a-z]+)\.c:'
+	sources='((lib)?zia(test|probe)|(prepare|observe|explain)/[a-z]+)\.c:'
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
 }
 
@@ -302,7 +302,7 @@ quick_build() {
 	{
 		flock 9
 		if ! [ -e "$built/ziaprobe" ]; then
-			cc $options -o "$built/ziatest" ziatest.c &&
+			cc $options -o "$built/ziatest" ziatest.c prepare/*.c &&
 				"mpicc.$1" $library_options -DPRELOAD -DSEE_FENCES -fPIC -shared \
 					-fvisibility=hidden -o "$built/libziaprobe.so" \
 					libziaprobe.c ziaprobe.c observe/*.c explain/*.c -ldl &&

@@ -38,7 +38,7 @@ for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	dir=$tmp/$mpi
 	mkdir "$dir" "$dir/elsewhere"
-	cp -r Makefile ziatest.c ziaprobe.c libziaprobe.c observe explain "$dir"
+	cp -r Makefile ziatest.c ziaprobe.c libziaprobe.c prepare observe explain "$dir"
 	make -s -C "$dir" MPICC=mpicc.$mpi || exit 1
 	cd "$dir" || exit 1
 	type=$(pmi $mpi)
