@@ -83,7 +83,8 @@ static char *find_probe(void)
 	return path;
 }
 
-/* Returns an assignment to LD_PRELOAD: libziaprobe.so, and then its present value. */
+/* Returns an assignment to LD_PRELOAD: its present value, because the library of AddressSanitizer
+ * must be the first, and libziaprobe.so. */
 static char *preload_library(void)
 {
 	char *path = next_to_ziatest("libziaprobe.so"), *present = getenv("LD_PRELOAD");
@@ -95,8 +96,8 @@ static char *preload_library(void)
 			"'make'");
 	if (strpbrk(path, ": \t\n"))
 		fail(1, "cannot preload '%s': its path has a blank or a colon; move Ziatest", path);
-	return text("LD_PRELOAD=%s%s%s", path, present && *present ? ":" : "",
-		    present ? present : "");
+	return text("LD_PRELOAD=%s%s%s", present ? present : "", present && *present ? ":" : "",
+		    path);
 }
 
 /* Describes the launch node to ziaprobe. Over ssh, Open MPI's mpirun passes on only variables that

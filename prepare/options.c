@@ -53,6 +53,7 @@ static char *number(const char *name, char *value)
 	return value + strspn(value, "0");
 }
 
+/* Returns whether PATTERN, an extended regular expression, matches in STRING. */
 static int matches(const char *string, const char *pattern)
 {
 	regex_t regex;
@@ -64,6 +65,8 @@ static int matches(const char *string, const char *pattern)
 /* Checks the launcher and, unless it is NULL, the program in WORDS. env starts the program. */
 static void check_command(char **words)
 {
+	/* A word, as in -genv LD_PRELOAD FILE, or an assignment, but not a longer name */
+	const char *preload = "(^|[ \t\n])LD_PRELOAD([ \t\n]|$)|(^|[^A-Za-z0-9_])LD_PRELOAD=";
 	const char *launcher = words[0], *program = words[1];
 
 	if (!matches(launcher, "^[ \t\n]*[^- \t\n#]"))
@@ -77,9 +80,19 @@ static void check_command(char **words)
 		     launcher);
 	if (!program)
 		return;
-	if (*program == '\0' || *program == '-' || strchr(program, '='))
+	if (*program == '\0' || *program == '-')
 		fail(2, "'%s' is not a program; quote the launcher with its options: '%s ...'",
 		     program, launcher);
+	if (strchr(program, '='))
+		fail(2, "'%s' is not a program; write 'env %s %s' or, for a path, use a link",
+		     program, program, words[2] ? words[2] : "...");
+	if (matches(launcher, "(^|[ \t\n])--(bcast|multi-prog)([= \t\n]|$)"))
+		fail(2, "--bcast would copy, and --multi-prog read, /usr/bin/env in place of the "
+			"program; copy it with sbcast before ziatest, or start only one program");
+	for (; *words; words++) /* A script, with a $, may extend LD_PRELOAD. */
+		if (matches(*words, preload) && (*words == launcher || !strchr(*words, '$')))
+			fail(2, "LD_PRELOAD in '%s' clashes with ziatest's; set it before ziatest",
+			     *words);
 }
 
 /* Returns the file name NAME, made absolute, because a program may change its directory. */

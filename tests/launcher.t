@@ -296,7 +296,7 @@ started '{}' 'fake {} a' '\[4\]\[a\]' "$library"
 started 'N={}' 'N={} fake -x file' '\[-x\]\[file\]' "$library"
 started 'a shell launcher' 'fake $((1 + 1))' '\[2\]\[4\]' "$library"
 started 'an empty LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library" LD_PRELOAD=
-started 'another LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library:$tmp/empty.so" \
+started 'another LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$tmp/empty.so:$library" \
 	"LD_PRELOAD=$tmp/empty.so"
 
 mkdir "$tmp/links" "$tmp/lib" "$tmp/a b" "$tmp/a:b"
@@ -367,9 +367,60 @@ wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '
 wrong 'no arguments' 'N, the number of processes per node, is missing'
 wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'" --csv 4 'mpirun -n'
 quote="quote the launcher with its options: 'fake \.\.\.'"
-for program in --ntasks '' n=4/solver; do	# env would take the last as a variable
+for program in --ntasks ''; do
 	wrong "the program '$program'" "'$program' is not a program; $quote" 4 fake "$program" 4
 done
+# Programs that env would take for variables
+while read -r program next; do
+	# shellcheck disable=SC2086 # one word or none
+	wrong "the program $program" "'$program' is not a program; write 'env $program \
+${next:-\.\.\.}' or, for a path, use a link" 4 'fake -n' "$program" $next
+done <<'END'
+OMP_NUM_THREADS=2 ./solver
+n=4/solver
+END
+
+# LD_PRELOAD in the launch, and what does not mix with env
+# clashes LAUNCHER [WORD...]: passes if LD_PRELOAD in the last argument is refused
+clashes() {
+	for word; do :; done
+	pattern=$(printf '%s\n' "$word" | sed 's/[$*{}]/\\&/g')
+	wrong "LD_PRELOAD in $word" "LD_PRELOAD in '$pattern' clashes with ziatest's; \
+set it before ziatest" 4 "$@" "${2-./solver}"
+}
+# accepted LAUNCHER PROGRAM [WORD...]: passes if this is launched
+touch "$bin/libziaprobe.so"
+accepted() {
+	run ziatest 4 "$@"
+	is "no wrong alarm: $*" "$status" 0
+}
+while IFS= read -r launcher; do
+	clashes "$launcher"
+done <<'LAUNCHERS'
+fake --export=ALL,LD_PRELOAD=/x.so -n
+fake --export=LD_PRELOAD=/x.so,ALL -n
+fake -x LD_PRELOAD=/x.so -n
+fake -x LD_PRELOAD -n
+fake	-genv LD_PRELOAD /x.so -n
+env "LD_PRELOAD=$X" fake -n
+LD_PRELOAD=/x.so:$LD_PRELOAD N={} fake
+LAUNCHERS
+clashes fake env LD_PRELOAD=/x.so
+clashes fake env A=1 --unset LD_PRELOAD
+clashes fake apptainer --env A=1,LD_PRELOAD=/x.so
+clashes fake sh -c 'LD_PRELOAD=/x.so ./solver'
+accepted 'fake --export=ALL,LD_PRELOAD_PATH=/x,MY_LD_PRELOAD=/x' ./solver
+accepted 'fake -wdir /LD_PRELOAD' ./LD_PRELOAD/solver LD_PRELOAD.log --LD_PRELOAD
+accepted 'fake ${LD_PRELOAD-}' ./solver
+accepted fake sh -c 'LD_PRELOAD=/x.so:$LD_PRELOAD ./solver'
+accepted 'fake --export=ALL,LD_PRELOAD=/x.so -n'
+for launcher in 'fake --bcast=/tmp/copy -n' 'fake --bcast -n' 'fake --multi-prog' \
+	'fake -n {} --bcast'; do
+	wrong "$launcher, with a program" "--bcast would copy, and --multi-prog read, .*" \
+		4 "$launcher" ./solver
+	accepted "$launcher"
+done
+accepted 'fake --bcast-exclude=/lib -n' ./solver --bcast --multi-prog
 no_blanks='with a program, file names must not contain blanks or commas:'
 for option in --csv --ranks; do
 	for name in 'a b' a,b; do

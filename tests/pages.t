@@ -62,6 +62,8 @@ cannot print the command line
 cannot run /bin/sh
 cannot set the timeout
 choose a file that can be read and written
+clashes with ziatest
+copy it with sbcast before ziatest
 empty file name
 file names must not contain blanks
 got different start times

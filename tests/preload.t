@@ -241,6 +241,7 @@ for mpi in openmpi mpich; do
 	cp "$dir/profiler.so" "$dir/other.so"
 	# Scripts that start a program
 	printf '%s\n' 'export LD_PRELOAD="$BEFORE:$LD_PRELOAD"' 'exec "$@"' >"$dir/before.sh"
+	printf '%s\n' 'export LD_PRELOAD="$LD_PRELOAD:$AFTER"' 'exec "$@"' >"$dir/after.sh"
 	printf '"$@"\n"$@"\nexit\n' >"$dir/two.sh"
 
 	srun='srun -N 3 -n 6 --ntasks-per-node'
@@ -275,10 +276,14 @@ for mpi in openmpi mpich; do
 	expect preload-last 7 "unset LD_PRELOAD
 		BEFORE=$dir/other.so LEFT=$dir/other.so ../ziatest 2 '$alone' \\
 			sh ../before.sh ../program first file" "$result" "$one_node"
-	expect preload-middle 7 "export LD_PRELOAD=$dir/profiler.so$preloaded BEFORE=$dir/other.so
-		LEFT=\$BEFORE:\$LD_PRELOAD $launch sh ../before.sh ../program first file" \
-		"$result"
-	expect fail 9 "FAULT=fail LD_PRELOAD=$dir/profiler.so $launch ../program first file"
+	expect preload-first 7 "unset LD_PRELOAD
+		AFTER=$dir/other.so LEFT=$dir/other.so ../ziatest 2 '$alone' \\
+			sh ../after.sh ../program first file" "$result" "$one_node"
+	expect preload-middle 7 "export LD_PRELOAD=$dir/other.so$preloaded AFTER=$dir/profiler.so
+		LEFT=\$LD_PRELOAD:\$AFTER $launch sh ../after.sh ../program first file" "$result"
+	expect preload-before 7 "export LD_PRELOAD=$dir/profiler.so$preloaded
+		LEFT=\$LD_PRELOAD $launch ../program first file" "$result"
+	expect fail 9 "FAULT=fail AFTER=$dir/profiler.so $launch sh ../after.sh ../program first file"
 
 	# The timeout, and alarms of the program's own: one that has come and is blocked, one that
 	# comes during MPI_Init or soon after it, and one that comes much later
@@ -290,8 +295,8 @@ for mpi in openmpi mpich; do
 	direct="srun -N 2 -n 4 --ntasks-per-node 2 env LD_PRELOAD=$library$preloaded"
 	expect over 124 "$direct \"ZIAPROBE=\$(date -d '1 hour ago' +'%s,%6N'),2,--timeout,5\" \\
 		../program first file" "$timeout [01] on n1 $spent" "$timeout [23] on n2 $spent"
-	expect hang 124 "FAULT=hang LD_PRELOAD=$dir/profiler.so \\
-		../ziatest -t 5 2 '$srun' ../program first file" \
+	expect hang 124 "FAULT=hang AFTER=$dir/profiler.so \\
+		../ziatest -t 5 2 '$srun' sh ../after.sh ../program first file" \
 		"$timeout 0 on n1 $spent" "*$timeout [1-5] on n[123] has .* MPI_Init.*"
 
 	# Errors are printed once, and the program runs on.
