@@ -24,8 +24,10 @@ FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 sources = ziaprobe.c $(sort $(wildcard observe/*.c explain/*.c))
 headers = $(wildcard observe/*.h explain/*.h)
+preparation = $(sort $(wildcard prepare/*.c))
 programs = ziatest ziaprobe libziaprobe.so
-ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c $(LDLIBS)
+ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c \
+	$(preparation) $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
 	$(LDFLAGS) -o ziaprobe $(sources) $(FENCE) $(LDLIBS)
 # libziaprobe.so has an mpi.h of its own (preload/mpi.h), so it needs no MPI to build, and measures
@@ -42,7 +44,7 @@ compiler = $(shell readlink -f "$$(command -v $(firstword $($(1)_command)))")
 record = '$(subst ','\'',command: $($(1)_command) [$(call compiler,$(1))])'
 changed = $(shell grep -Fxq $(call record,$(1)) build.txt 2>/dev/null || echo FORCE)
 
-ziatest: ziatest.c $(call changed,ziatest)
+ziatest: ziatest.c $(preparation) $(wildcard prepare/*.h) $(call changed,ziatest)
 	@rm -f $@ build.txt
 	$(ziatest_command)
 
@@ -66,7 +68,7 @@ libziaprobe.so: $(wildcard preload/*) $(sources) $(headers) $(call changed,libzi
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 recorded = $(filter-out %.md %/__pycache__,$(sort \
-	$(wildcard *.c observe/* explain/* preload/* job/* Makefile run_ziatest.sh)))
+	$(wildcard *.c prepare/* observe/* explain/* preload/* job/* Makefile run_ziatest.sh)))
 build.txt: $(programs) changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
@@ -79,7 +81,7 @@ changes.diff: $(programs) $(recorded)
 	@exec >$@; \
 	$(in_git) || { echo UNKNOWN; exit; }; \
 	$(git_diff) --relative HEAD; \
-	git ls-files -z --others --exclude-standard '*.c' observe explain preload job | \
+	git ls-files -z --others --exclude-standard '*.c' prepare observe explain preload job | \
 		xargs -0 -r -n 1 $(git_diff) --no-index /dev/null || :
 
 # 'make run' measures four virtual nodes. The others are the README's examples: 'make slow' finds a

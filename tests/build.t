@@ -5,7 +5,7 @@
 unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS PAD STRICT	# make would use them
 
 pad=104857600
-cp -r Makefile ziatest.c ziaprobe.c observe explain preload run_ziatest.sh job "$tmp"
+cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh job "$tmp"
 cd "$tmp" || exit 1
 touch files
 find . | sort >files
@@ -128,13 +128,14 @@ make -s clean
 is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
 
 # Which programs are built. Small programs, with a small pad, save time.
-mkdir small small/observe small/explain small/preload small/tests small/one small/two
+mkdir small small/prepare small/observe small/explain small/preload \
+	small/tests small/one small/two
 cp Makefile small
 cp "$top/tests/versions" small/tests
 cd small || exit 1
 export PAD=1
 echo 'int main(void) { return 0; }' | tee ziatest.c >ziaprobe.c
-touch preload/libziaprobe.c explain/run.h
+touch preload/libziaprobe.c explain/run.h prepare/new.h
 for dir in one two; do
 	printf '#!/bin/sh\nexec mpicc "$@"\n' >$dir/wrapper
 done
@@ -196,6 +197,8 @@ builds 'a compiler of the same name elsewhere in PATH' "$all" \
 make -s
 touch explain/run.h
 builds 'a changed header' 'ziaprobe libziaprobe.so' make
+touch prepare/new.h
+builds 'a changed header of ziatest' ziatest make
 touch observe/new.c
 builds 'a new source' 'ziaprobe libziaprobe.so' make
 builds 'a lost library' libziaprobe.so sh -c 'rm libziaprobe.so && make'
@@ -215,7 +218,7 @@ is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
 if has git; then
 	cp "$top/.gitignore" .
 	git init -q
-	git add Makefile ./*.c explain/run.h preload
+	git add Makefile ./*.c explain/run.h prepare/new.h preload
 	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
 	echo >>ziatest.c
 	make -s

@@ -6,7 +6,7 @@
 
 seed=${SEED:-$(date +%s)}
 # shellcheck disable=SC2086 # options
-cc $sanitize -o "$tmp/ziatest" ziatest.c || exit 1
+cc $sanitize -o "$tmp/ziatest" ziatest.c prepare/*.c || exit 1
 # In place of an exec, a library ends ziatest with status 77.
 cat >"$tmp/no_exec.c" <<'END'
 #include <unistd.h>

@@ -6,7 +6,7 @@
 bin=$tmp/bin
 mkdir "$bin" "$tmp/here"
 # shellcheck disable=SC2086 # options
-cc $sanitize -o "$bin/ziatest" ziatest.c || exit 1
+cc $sanitize -o "$bin/ziatest" ziatest.c prepare/*.c || exit 1
 cat >"$bin/fake" <<'END'
 #!/bin/sh
 # Prints its arguments, each in [], as one line, and appends that line to $RECORD.
@@ -188,7 +188,7 @@ shell:./bare a
 shell:./lost a
 shell:fake a;
 shell:fake a && fake b
-shell:false || fake
+shell:false && fake
 shell:fake <ziaprobe
 shell:fake a >out
 shell:fake (
@@ -198,7 +198,7 @@ shell:fake "$HOME" $UNSET "$UNSET" $(echo a  b) $((1 + 2)) $(
 shell:fake `echo a b`
 shell:fake "
 shell:fake '
-shell:fake 'a  b' 'c"d' '' 'a;b|c&d$e'
+shell:fake 'a  b' 'c"d' '' 'a;b&c$d'
 shell:fake match* no-match*
 shell:fake match?
 shell:fake [
@@ -207,9 +207,6 @@ shell:fake {
 shell:fake }
 shell:fake a#b
 shell:fake ~ ~/x x~ --dir=~
-shell:fake "a\"|b"
-shell:fake "'" '|"' "|"
-shell:fake a\|b
 END
 same plain 'fake a	'
 same plain "$(printf 'fake a\rb \013c\014 \201\210\240\377')"
@@ -218,7 +215,7 @@ same shell "$(printf '%5000s' '' | tr ' ' a)"
 same shell 'fake a
 fake b'
 # The environment begins behind the last argument, so it is what a scan beyond the launcher reads.
-same shell "fake a\\" -i 'A=|' "PATH=$PATH" "RECORD=$RECORD" "ASAN_OPTIONS=$ASAN_OPTIONS"
+same shell "fake a\\" -i 'A=}' "PATH=$PATH" "RECORD=$RECORD" "ASAN_OPTIONS=$ASAN_OPTIONS"
 same plain 'here a' PATH=
 same plain 'here a' "PATH=:$PATH"
 same plain 'here a' "PATH=$PATH:"
@@ -285,10 +282,11 @@ cc -shared -o "$tmp/empty.so" -x c /dev/null || exit 1
 started() {
 	title=$1 launcher=$2 before=$3 preloaded=$4
 	shift 4
-	run env -u LD_PRELOAD "$@" "$ziatest" -v --csv runs.csv -t 5 --ranks /ranks 4 "$launcher" \
+	run env -u LD_PRELOAD "$@" "$ziatest" -v --csv "it's\$x" -t 5 --ranks /ranks 4 "$launcher" \
 		./solver -h '' "it's" '{}  |'
 	like "a program, $title" "$out" "$before\[/usr/bin/env\]\[LD_PRELOAD=$preloaded\]\
-\[ZIAPROBE=$stamp 4 --verbose --csv $(pwd -P)/runs.csv --timeout 5 --ranks /ranks\]\
+\[ZIAPROBE=[0-9]{10},[0-9]{1,6},4,--verbose,--csv,$(pwd -P)/it's\\\$x,--timeout,5,\
+--ranks,/ranks\]\
 \[./solver\]\[-h\]\[\]\[it's\]\[\{\}  \|\]"
 	is "a program, $title: the printed line does the same" \
 		"$(env -u LD_PRELOAD sh -c "$err")" "$out"
@@ -298,7 +296,7 @@ started '{}' 'fake {} a' '\[4\]\[a\]' "$library"
 started 'N={}' 'N={} fake -x file' '\[-x\]\[file\]' "$library"
 started 'a shell launcher' 'fake $((1 + 1))' '\[2\]\[4\]' "$library"
 started 'an empty LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library" LD_PRELOAD=
-started 'another LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library:$tmp/empty.so" \
+started 'another LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$tmp/empty.so:$library" \
 	"LD_PRELOAD=$tmp/empty.so"
 
 mkdir "$tmp/links" "$tmp/lib" "$tmp/a b" "$tmp/a:b"
@@ -368,20 +366,67 @@ wrong '-n4' "unknown option or missing value: '-n4'" -v -n4 fake
 wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '' 4 fake
 wrong 'no arguments' 'N, the number of processes per node, is missing'
 wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'" --csv 4 'mpirun -n'
-wrong 'an unquoted launcher' "'--ntasks' is not a program: it must not be empty, begin with - or \
-contain =; put options before N, and quote the launcher with its options: 'srun \.\.\.'" \
-	4 srun --ntasks 4
-for program in '' n=4/solver; do	# env would take the latter as a variable
-	wrong "the program '$program'" "'$program' is not a program: .*" 4 'fake -n' "$program"
+quote="quote the launcher with its options: 'fake \.\.\.'"
+for program in --ntasks ''; do
+	wrong "the program '$program'" "'$program' is not a program; $quote" 4 fake "$program" 4
 done
-for launcher in 'fake 8' 'fake -n 8 ' 'fake-n'; do
-	wrong "launcher '$launcher', with a program" "'$launcher' has no place for N; end it with \
-the option that takes N, use \{\}, or put N=\{\} before it" 4 "$launcher" ./solver
+# Programs that env would take for variables
+while read -r program next; do
+	# shellcheck disable=SC2086 # one word or none
+	wrong "the program $program" "'$program' is not a program; write 'env $program \
+${next:-\.\.\.}' or, for a path, use a link" 4 'fake -n' "$program" $next
+done <<'END'
+OMP_NUM_THREADS=2 ./solver
+n=4/solver
+END
+
+# LD_PRELOAD in the launch, and what does not mix with env
+# clashes LAUNCHER [WORD...]: passes if LD_PRELOAD in the last argument is refused
+clashes() {
+	for word; do :; done
+	pattern=$(printf '%s\n' "$word" | sed 's/[$*{}]/\\&/g')
+	wrong "LD_PRELOAD in $word" "LD_PRELOAD in '$pattern' clashes with ziatest's; \
+set it before ziatest" 4 "$@" "${2-./solver}"
+}
+# accepted LAUNCHER PROGRAM [WORD...]: passes if this is launched
+touch "$bin/libziaprobe.so"
+accepted() {
+	run ziatest 4 "$@"
+	is "no wrong alarm: $*" "$status" 0
+}
+while IFS= read -r launcher; do
+	clashes "$launcher"
+done <<'LAUNCHERS'
+fake --export=ALL,LD_PRELOAD=/x.so -n
+fake --export=LD_PRELOAD=/x.so,ALL -n
+fake -x LD_PRELOAD=/x.so -n
+fake -x LD_PRELOAD -n
+fake	-genv LD_PRELOAD /x.so -n
+env "LD_PRELOAD=$X" fake -n
+LD_PRELOAD=/x.so:$LD_PRELOAD N={} fake
+LAUNCHERS
+clashes fake env LD_PRELOAD=/x.so
+clashes fake env A=1 --unset LD_PRELOAD
+clashes fake apptainer --env A=1,LD_PRELOAD=/x.so
+clashes fake sh -c 'LD_PRELOAD=/x.so ./solver'
+accepted 'fake --export=ALL,LD_PRELOAD_PATH=/x,MY_LD_PRELOAD=/x' ./solver
+accepted 'fake -wdir /LD_PRELOAD' ./LD_PRELOAD/solver LD_PRELOAD.log --LD_PRELOAD
+accepted 'fake ${LD_PRELOAD-}' ./solver
+accepted fake sh -c 'LD_PRELOAD=/x.so:$LD_PRELOAD ./solver'
+accepted 'fake --export=ALL,LD_PRELOAD=/x.so -n'
+for launcher in 'fake --bcast=/tmp/copy -n' 'fake --bcast -n' 'fake --multi-prog' \
+	'fake -n {} --bcast'; do
+	wrong "$launcher, with a program" "--bcast would copy, and --multi-prog read, .*" \
+		4 "$launcher" ./solver
+	accepted "$launcher"
 done
-no_blanks='if a program is given, file names must not contain blanks:'
+accepted 'fake --bcast-exclude=/lib -n' ./solver --bcast --multi-prog
+no_blanks='with a program, file names must not contain blanks or commas:'
 for option in --csv --ranks; do
-	wrong "a blank in the name for $option, with a program" \
-		"$no_blanks '$(pwd -P)/a b'" $option 'a b' 4 'fake -n' ./solver
+	for name in 'a b' a,b; do
+		wrong "$option '$name', with a program" \
+			"$no_blanks '$(pwd -P)/$name'" $option "$name" 4 'fake -n' ./solver
+	done
 done
 cd "$tmp/a b" || exit 1
 wrong 'a blank in the current directory, with a program' \
@@ -405,9 +450,8 @@ files=$(ls)
 while IFS= read -r launcher; do
 	run ziatest 4 "$launcher"
 	is "a pipe is refused: $(printf '%s' "$launcher" | sed 's/\\/&&/g')" \
-		"$out/$err/$status" "/ziatest: error: the launcher contains a pipe: '$launcher'; \
-quote the |, or pipe ziatest instead: ./ziatest N \"...\" 2>&1 | tee log, or yes | ./ziatest N \
-\"...\"
+		"$out/$err/$status" "/ziatest: error: the launcher contains a |: '$launcher'; put \
+a pipe in a script that is the launcher, or after ziatest: ./ziatest N \"...\" 2>&1 | tee log
 $usage_line/2"
 done <<'END'
 fake|tee log
@@ -418,8 +462,10 @@ fake $(echo a | cat)
 fake \\| tee log
 fake \" | tee log
 fake 'a \' | tee log
-fake "a \" b" | tee log
-fake '"' | tee log
+fake || fake
+fake 'a|b'
+fake "a|b"
+fake a\|b
 END
 is 'a pipe is refused: nothing is run, no file is new' "$(ls; cat "$RECORD")" "$files"
 ok 'a pipe is refused: the probe is as it was' cmp "$bin/probe" ziaprobe

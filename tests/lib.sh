@@ -302,7 +302,7 @@ quick_build() {
 	{
 		flock 9
 		if ! [ -e "$built/ziaprobe" ]; then
-			cc $options -o "$built/ziatest" ziatest.c &&
+			cc $options -o "$built/ziatest" ziatest.c prepare/*.c &&
 				cc $library_options -Ipreload -Dmain=ziaprobe_main -DPAD=1 \
 					-DSEE_FENCES -fPIC -shared -fvisibility=hidden \
 					-o "$built/libziaprobe.so" preload/*.c ziaprobe.c \

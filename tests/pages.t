@@ -63,10 +63,11 @@ cannot print the report of --verbose
 cannot run /bin/sh
 cannot set the timeout
 choose a file that can be read and written
+clashes with ziatest
+copy it with sbcast before ziatest
 empty file name
 file names must not contain blanks
 got different start times
-has no place for N
 is not a launcher
 is not a multiple of N
 is not a program
@@ -77,7 +78,7 @@ N, the number of processes per node, is missing
 out of memory
 run on the same kernel under different host names
 the current directory is unknown
-the launcher contains a pipe
+the launcher contains a |
 unknown option or missing value
 was set or slewed
 ziaprobe does not know whose clock gave the start
@@ -85,7 +86,7 @@ END
 perl -0777 -ne 's/(?<!\\)"\s*"//g;
 	print $1 ? "message: $2\n" : "$2\n"
 		while /(\bfail\(\d[^"]*|print_(?:error|warning)\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
-	' ./*.c observe/*.c explain/*.c |
+	' ./*.c prepare/*.c observe/*.c explain/*.c |
 	sed '/timeout of/!s/^ziaprobe: error: /message: /' >"$tmp/strings"
 sed '/^## Messages of other/,$d' $messages | awk '/^$|^- / { print "" } { printf "%s ", $0 }' |
 	sed -n 's/^- \(.*`\): .*/\1/p' | sed 's/`:.*/`/; s/   */ /g' |
@@ -151,7 +152,7 @@ for page in $pages; do
 				grep -qxFe "${link#*#}" "$tmp/anchors" ;;
 		esac
 	done
-	places='job|tests|observe|explain|example-output'
+	places='job|tests|prepare|observe|explain|example-output'
 	for file in $(grep -oE "(^|[ \`(])($places)/[[:alnum:]_./-]*[a-z]" "$page" |
 		tr -d ' `(' | sort -u); do
 		case $file in

@@ -241,6 +241,7 @@ for mpi in openmpi mpich; do
 	cp "$dir/profiler.so" "$dir/other.so"
 	# Scripts that start a program
 	printf '%s\n' 'export LD_PRELOAD="$BEFORE:$LD_PRELOAD"' 'exec "$@"' >"$dir/before.sh"
+	printf '%s\n' 'export LD_PRELOAD="$LD_PRELOAD:$AFTER"' 'exec "$@"' >"$dir/after.sh"
 	printf '"$@"\n"$@"\nexit\n' >"$dir/two.sh"
 
 	srun='srun -N 3 -n 6 --ntasks-per-node'
@@ -275,10 +276,14 @@ for mpi in openmpi mpich; do
 	expect preload-last 7 "unset LD_PRELOAD
 		BEFORE=$dir/other.so LEFT=$dir/other.so ../ziatest 2 '$alone' \\
 			sh ../before.sh ../program first file" "$result" "$one_node"
-	expect preload-middle 7 "export LD_PRELOAD=$dir/profiler.so$preloaded BEFORE=$dir/other.so
-		LEFT=\$BEFORE:\$LD_PRELOAD $launch sh ../before.sh ../program first file" \
-		"$result"
-	expect fail 9 "FAULT=fail LD_PRELOAD=$dir/profiler.so $launch ../program first file"
+	expect preload-first 7 "unset LD_PRELOAD
+		AFTER=$dir/other.so LEFT=$dir/other.so ../ziatest 2 '$alone' \\
+			sh ../after.sh ../program first file" "$result" "$one_node"
+	expect preload-middle 7 "export LD_PRELOAD=$dir/other.so$preloaded AFTER=$dir/profiler.so
+		LEFT=\$LD_PRELOAD:\$AFTER $launch sh ../after.sh ../program first file" "$result"
+	expect preload-before 7 "export LD_PRELOAD=$dir/profiler.so$preloaded
+		LEFT=\$LD_PRELOAD $launch ../program first file" "$result"
+	expect fail 9 "FAULT=fail AFTER=$dir/profiler.so $launch sh ../after.sh ../program first file"
 
 	# The timeout, and alarms of the program's own: one that has come and is blocked, one that
 	# comes during MPI_Init or soon after it, and one that comes much later
@@ -288,29 +293,28 @@ for mpi in openmpi mpich; do
 	timeout="$error timeout of 5 s: rank"
 	spent='has spent [0-9]+ ms in MPI_Init: .*'
 	direct="srun -N 2 -n 4 --ntasks-per-node 2 env LD_PRELOAD=$library$preloaded"
-	expect over 124 "$direct \"ZIAPROBE=\$(date -d '1 hour ago' +'%s %6N') 2 --timeout 5\" \\
+	expect over 124 "$direct \"ZIAPROBE=\$(date -d '1 hour ago' +'%s,%6N'),2,--timeout,5\" \\
 		../program first file" "$timeout [01] on n1 $spent" "$timeout [23] on n2 $spent"
-	expect hang 124 "FAULT=hang LD_PRELOAD=$dir/profiler.so \\
-		../ziatest -t 5 2 '$srun' ../program first file" \
+	expect hang 124 "FAULT=hang AFTER=$dir/profiler.so \\
+		../ziatest -t 5 2 '$srun' sh ../after.sh ../program first file" \
 		"$timeout 0 on n1 $spent" "*$timeout [1-5] on n[123] has .* MPI_Init.*"
 
 	# Errors are printed once, and the program runs on.
-	expect arguments 7 "$direct 'ZIAPROBE=1 2' ../program first file" \
+	expect arguments 7 "$direct ZIAPROBE=1,2 ../program first file" \
 		"$error expected exactly three arguments .*" 'usage: .*'
 	expect wrong-n 7 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../program first file" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
 	expect cyclic 7 "../ziatest 2 'srun -N 2 -n 4 -m cyclic --ntasks-per-node' \\
 		../program first file" "$error wrong placement: .*"
+	# The same library measures programs of another MPI library.
 	case $mpi in
-	openmpi) other=mpich built='Open MPI' uses='MPICH Version: *[0-9.]+' ;;
-	mpich) other=openmpi built=MPICH uses='Open MPI v[^;]*' ;;
+	openmpi) other=mpich ;;
+	mpich) other=openmpi ;;
 	esac
 	if has_mpi "$other"; then
 		"mpicc.$other" -o "$dir/stranger" "$tmp/program.c" || exit 1
 		expect foreign 7 "export SLURM_MPI_TYPE=$(pmi "$other")
-			../ziatest 2 '$alone' ../stranger first file" \
-			"$error libziaprobe.so was built with $built, but stranger uses $uses; \
-build it with that library \\(make MPICC=\\.\\.\\.\\)"
+			../ziatest 2 '$srun' ../stranger first file" "$result"
 	fi
 
 	# A delay before MPI_Init

@@ -6,12 +6,15 @@
  * - spin: in main, but on NODE the first rank computes instead of sleeping
  * - fork, thread: in a child, in another thread
  * - comma: in a locale that has a decimal comma
+ * - clear: in an environment that has only what MPI needs
  * - closed, wide: after it has closed stdin and stderr, or has printed wide characters to stderr
  *
+ * Built with -DSESSIONS, it starts a session; in the WAY "both", it then sleeps on NODE, and calls
+ * MPI_Init, too.
+ *
  * It prints a line for each promise that libziaprobe.so has broken. Built with -DEARLY, it starts
- * MPI in a constructor. Built with -DLIBRARY, this is a library that comes before MPI's and calls
- * itself by another name. It sleeps while it is loaded, if the node is $LATE, and computes for
- * 300 ms in MPI_Init_thread. */
+ * MPI in a constructor. Built with -DLIBRARY, this is a library that comes before MPI's. It
+ * sleeps while it is loaded, if the node is $LATE, and computes for 300 ms in MPI_Init_thread. */
 #include <fcntl.h>
 #include <locale.h>
 #include <mpi.h>
@@ -60,12 +63,6 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	compute(0.3);
 	return PMPI_Init_thread(argc, argv, required, provided);
-}
-
-int PMPI_Get_library_version(char *text, int *length)
-{
-	*length = sprintf(text, "IBM Spectrum MPI v10.4.0, a derivative");
-	return MPI_SUCCESS;
 }
 #else
 #define CHECK(promise) ((promise) ? 0 : printf("ziaprobe: broken: %s\n", #promise))
@@ -155,6 +152,39 @@ __attribute__((constructor)) static void start_early(void)
 }
 #endif
 
+extern char **environ;
+
+/* Empties the environment, except for what MPI itself needs. */
+static void clear_environment(void)
+{
+	static char *kept[1000];
+	int count = 0;
+
+	for (char **entry = environ; *entry && count < 999; entry++)
+		if (strncmp(*entry, "PM", 2) == 0 || strncmp(*entry, "OMPI_", 5) == 0 ||
+		    strncmp(*entry, "SLURM_", 6) == 0)
+			kept[count++] = *entry;
+	environ = kept;
+}
+
+#ifdef SESSIONS
+int main(int argc, char **argv)
+{
+	MPI_Session session;
+
+	way = argv[1];
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+	CHECK(count_open("/schedstat") == 0);
+	if (is_way("both")) {
+		if (argc > 2 && is_here(argv[2]))
+			be_late();
+		start_mpi(NULL);
+		MPI_Finalize();
+	}
+	MPI_Session_finalize(&session);
+	return 0;
+}
+#else
 int main(int argc, char **argv)
 {
 	int started;
@@ -164,6 +194,8 @@ int main(int argc, char **argv)
 		be_late();
 	if (is_way("fork"))
 		continue_in_child();
+	if (is_way("clear"))
+		clear_environment();
 	if (is_way("comma"))
 		setlocale(LC_ALL, "de_DE.UTF-8");
 	if (is_way("closed")) {
@@ -180,4 +212,5 @@ int main(int argc, char **argv)
 	MPI_Finalize();
 	return 0;
 }
+#endif
 #endif

@@ -1,0 +1,159 @@
+/* The options and arguments of ziatest, and the checks of them */
+#include "prepare.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <regex.h>
+#include <stdarg.h>
+
+static const char usage[] = "usage: ziatest [-hvV] [-t SECONDS] [--csv FILE] [--ranks FILE] N "
+			    "[\"launcher and its options\" [program [argument...]]]\n";
+
+static const char help[] =
+	"Measure the time from this command until all processes of an MPI job have\n"
+	"exchanged their first message.\n\n"
+	"  N         number of processes per node, 1 or more\n"
+	"  launcher  command that starts the job. It must end in the option that takes N,\n"
+	"            contain {}, which N replaces, or begin with N={} if no option takes N.\n"
+	"            Default: mpirun -npernode\n"
+	"  program   measure this MPI program, unmodified, instead of ziaprobe\n\n"
+	"  -v, --verbose          also print where the time went\n"
+	"  --csv FILE             append the result to FILE as one row\n"
+	"  --ranks FILE           write one row for each rank to FILE\n"
+	"  -t, --timeout SECONDS  end all ranks SECONDS after the start, and print what\n"
+	"                         they were doing; end a program only during MPI_Init\n"
+	"  -h, --help             print this help and exit\n"
+	"  -V, --version          print the version and exit\n\n"
+	"  ziatest 4 \"mpirun --map-by ppr:{}:node\"\n"
+	"  ziatest -v 4 \"srun --ntasks 1024 --ntasks-per-node\" ./solver input.nml\n\n"
+	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest. A\n"
+	"program is measured by libziaprobe.so, next to ziatest or in ../lib.\n"
+	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
+	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run.\n";
+
+void fail(int status, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("ziatest: error: ", stderr);
+	vfprintf(stderr, format, args);
+	fprintf(stderr, "\n%s", status == 2 ? usage : "");
+	va_end(args);
+	exit(status);
+}
+
+/* Returns VALUE, that of NAME, without leading zeros. ziaprobe stores the number in an int. */
+static char *number(const char *name, char *value)
+{
+	long long parsed = strtoll(value, NULL, 10);
+
+	if (value[strspn(value, "0123456789")] || parsed < 1 || parsed > INT_MAX)
+		fail(2, "%s must be a whole number from 1 to %d, not '%s'", name, INT_MAX, value);
+	return value + strspn(value, "0");
+}
+
+/* Returns whether PATTERN, an extended regular expression, matches in STRING. */
+static int matches(const char *string, const char *pattern)
+{
+	regex_t regex;
+
+	return regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) == 0 &&
+	       regexec(&regex, string, 0, NULL, 0) == 0;
+}
+
+/* Checks the launcher and, unless it is NULL, the program in WORDS. env starts the program. */
+static void check_command(char **words)
+{
+	/* A word, as in -genv LD_PRELOAD FILE, or an assignment, but not a longer name */
+	const char *preload = "(^|[ \t\n])LD_PRELOAD([ \t\n]|$)|(^|[^A-Za-z0-9_])LD_PRELOAD=";
+	const char *launcher = words[0], *program = words[1];
+
+	if (!matches(launcher, "^[ \t\n]*[^- \t\n#]"))
+		fail(2, "'%s', the argument after N, is not a launcher; put options before N",
+		     launcher);
+	/* The last command of the pipe would get N and the probe as arguments. */
+	if (strchr(launcher, '|'))
+		fail(2,
+		     "the launcher contains a |: '%s'; put a pipe in a script that is the "
+		     "launcher, or after ziatest: ./ziatest N \"...\" 2>&1 | tee log",
+		     launcher);
+	if (!program)
+		return;
+	if (*program == '\0' || *program == '-')
+		fail(2, "'%s' is not a program; quote the launcher with its options: '%s ...'",
+		     program, launcher);
+	if (strchr(program, '='))
+		fail(2, "'%s' is not a program; write 'env %s %s' or, for a path, use a link",
+		     program, program, words[2] ? words[2] : "...");
+	if (matches(launcher, "(^|[ \t\n])--(bcast|multi-prog)([= \t\n]|$)"))
+		fail(2, "--bcast would copy, and --multi-prog read, /usr/bin/env in place of the "
+			"program; copy it with sbcast before ziatest, or start only one program");
+	for (; *words; words++) /* A script, with a $, may extend LD_PRELOAD. */
+		if (matches(*words, preload) && (*words == launcher || !strchr(*words, '$')))
+			fail(2, "LD_PRELOAD in '%s' clashes with ziatest's; set it before ziatest",
+			     *words);
+}
+
+/* Returns the file name NAME, made absolute, because a program may change its directory. */
+static char *absolute(char *name)
+{
+	char *directory = getcwd(NULL, 0);
+
+	if (*name != '/' && !directory)
+		fail(1, "the current directory is unknown; give '%s' as an absolute path", name);
+	if (*name != '/')
+		name = text("%s/%s", directory, name);
+	/* ZIAPROBE separates words by commas, and wrappers may split it at blanks. */
+	if (strpbrk(name, ", \t\n"))
+		fail(2, "with a program, file names must not contain blanks or commas: '%s'", name);
+	return name;
+}
+
+char **read_options(int argc, char **argv, char **arguments)
+{
+	static const struct option options[] = {
+		{"verbose", no_argument, NULL, 'v'},
+		{"csv", required_argument, NULL, 'c'},
+		{"ranks", required_argument, NULL, 'r'},
+		{"timeout", required_argument, NULL, 't'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{NULL, 0, NULL, 0},
+	};
+	static char *const names[] = {
+		['v'] = "--verbose", ['c'] = "--csv", ['r'] = "--ranks", ['t'] = "--timeout"};
+	const char *argument = argv[1]; /* what getopt_long reads next */
+	char **end = arguments + 1, **words;
+	int option, verbose = 0;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
+		if (option == 'h')
+			exit(printf("%s\n%s", usage, help) < 0);
+		if (option == 'V')
+			exit(puts("ziatest 2.0") < 0);
+		if (option == '?')
+			fail(2, "unknown option or missing value: '%s'", argument);
+		argument = argv[optind];
+		if (option == 't')
+			optarg = number("--timeout", optarg);
+		if (optarg && !*optarg)
+			fail(2, "empty file name for --csv or --ranks; name a file");
+		if (option != 'v' || !verbose++)
+			*end++ = names[option];
+		if (optarg)
+			*end++ = optarg;
+	}
+	*end = NULL;
+	if (!argv[optind])
+		fail(2, "N, the number of processes per node, is missing");
+	arguments[0] = number("N", argv[optind]);
+	words = argv + optind + 1;
+	if (words[0])
+		check_command(words);
+	for (char **word = arguments; words[0] && words[1] && *word; word++)
+		if (*word == names['c'] || *word == names['r'])
+			word[1] = absolute(word[1]);
+	return words;
+}
