@@ -27,17 +27,17 @@ not() {
 
 # Without a launcher: which rank is traced, what counts as one row, and the status
 cd "$tmp" || exit 1
-unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID TRACE_OPTIONS
+unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID PMIX_RANK TRACE_OPTIONS
 unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
 
-for case in SLURM_PROCID=4 FLUX_TASK_RANK=3 PMI_RANK=2 OMPI_COMM_WORLD_RANK=1; do
+for case in PMIX_RANK=5 SLURM_PROCID=4 FLUX_TASK_RANK=3 PMI_RANK=2 OMPI_COMM_WORLD_RANK=1; do
 	export "${case?}"
 	run "$trace" "${case#*=}" true
 	like "$case wins over what comes later" "$err" "trace of rank ${case#*=} .*"
 done
 run sh -c 'echo $$; exec "$@"' sh "$trace" 2 sh -c 'echo $$; exit 3'
 like 'the other ranks become COMMAND' "$status|$out$err" '3\|([0-9]+)\|\2'
-unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID
+unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID PMIX_RANK
 run "$trace" 2 true
 like 'no rank' "$status|$err" '2\|job/trace: error: none of .* is set; .*'
 export SLURM_PROCID=2
