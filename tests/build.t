@@ -210,6 +210,8 @@ is 'a static build: only ziaprobe is static, and sees no fences' \
 	'-static -o ziaprobe -DSEE_FENCES -o libziaprobe.so'
 like 'a build with a static libgcc is none' "$(make -n -B LDFLAGS=-static-libgcc)" '.*SEE_FENCES.*'
 builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0
+builds 'ziatest and the library, without an MPI' 'ziatest libziaprobe.so' \
+	make -B ziatest libziaprobe.so MPICC=no-such-compiler
 builds 'make -j 2 clean all' "$all" make -j 2 clean all
 is 'make -j 2 clean all: leaves a complete build' "$(left)" \
 	'build.txt changes.diff libziaprobe.so ziaprobe ziatest'
