@@ -107,10 +107,10 @@ static void read_arguments(int *argc, char **argv)
 		arm_timeout(timeout);
 }
 
-/* Ends this process, whose MPI and launcher do not match: LAUNCHED is its place among the processes
- * that the launcher has started. Prints an error, once per job. The others wait, so that no
- * launcher that ends a job at its first failure ends it before the error is printed. */
-static void end_mismatch(struct world launched)
+/* Prints, once per job, that MPI and the launcher do not match. LAUNCHED is this process's place
+ * among those that the launcher has started. Ends this process, unless it is a program's. All others
+ * wait for a second, because the launcher may end the job as soon as one process has failed. */
+static void report_mismatch(struct world launched)
 {
 	if (launched.rank > 0)
 		poll(NULL, 0, 1000);
@@ -147,7 +147,7 @@ int MPI_Init(int *argc, char ***argv)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	if (world.size == 1 && launched.size > 1) {
-		end_mismatch(launched);
+		report_mismatch(launched);
 		return MPI_ERR_OTHER;
 	}
 	return MPI_SUCCESS;

@@ -297,7 +297,7 @@ for mpi in openmpi mpich; do
 		../program first file" "$timeout [01] on n1 $spent" "$timeout [23] on n2 $spent"
 	expect hang 124 "FAULT=hang AFTER=$dir/profiler.so \\
 		../ziatest -t 5 2 '$srun' sh ../after.sh ../program first file" \
-		"*$timeout [0-5] on n[123] has .* MPI_Init.*"
+		"$timeout [01] on n1 has .* MPI_Init.*" "*$timeout [0-5] on n[123] has .* MPI_Init.*"
 
 	# Errors are printed once, and the program runs on.
 	expect arguments 7 "$direct ZIAPROBE=1,2 ../program first file" \
