@@ -57,7 +57,7 @@ const char *find_mpi(void *init)
 		if (!found || !dladdr(found, &library))
 			return functions[i].name;
 		*(void **)functions[i].variable = found;
-		is_standard |= strstr(library.dli_fname, "/libmpi_abi.") != NULL;
+		is_standard |= strstr(library.dli_fname, "/libmpi_abi") != NULL;
 		is_open_mpi |= function_of(library.dli_fname, "ompi_mpi_comm_world") != NULL;
 	}
 	if (is_standard) {
