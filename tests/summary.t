@@ -338,6 +338,9 @@ sed 's/^\([45],3,.*,20.000\),,/\1,5000.000,/' job/ranks-16-1.csv >'own program.c
 run "$summarize" --pictures own 'own program.csv'
 like "a program's file of ranks" "$out/$err$status" ".*\|node +daemon \+ spawn +exec +setup +init +\
 exchange\|n3 +900.0 +0.0 +0.0 +0.0 +[0-9.]+/0"
+is "a program's file of ranks: only the slow node stands out" \
+	"$(texts own/ranks.svg | grep slow) $(grep -c 'font-weight="bold"' own/ranks.svg)" \
+	'slow: n3 with n4 1'
 like "a program's file of ranks: the picture" "$(texts own/ranks.svg)" "own program.csv: 16 nodes, \
 2099.0 ms, the nodes with the most time of their own\|daemon\|spawn\|exec\|setup\|init\|.*"
 for nodes in 0 2; do
