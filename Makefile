@@ -6,7 +6,7 @@
 #	make check			run the tests; TESTS=tests/path.t runs just one
 #	make soak ROUNDS=20 SEED=7	run launches with random faults
 #	make bench			measure what the benchmark itself costs; BENCH=full: longer
-#	make install PREFIX=~/.local	install in PREFIX/bin, PREFIX/lib and PREFIX/libexec/ziatest
+#	make install PREFIX=~/.local	install in bin, lib, libexec/ziatest and share/man of PREFIX
 #
 # make does not remember these settings. To keep using another MPI, export MPICC.
 
@@ -84,7 +84,7 @@ changes.diff: $(programs) $(recorded)
 	git ls-files -z --others --exclude-standard '*.c' prepare observe explain preload job | \
 		xargs -0 -r -n 1 $(git_diff) --no-index /dev/null || :
 
-# 'make run' measures four virtual nodes. The others are the README's examples: 'make slow' finds a
+# 'make run' measures four virtual nodes. The others are examples of the pages: 'make slow' finds a
 # slow node, and 'make own' measures another program.
 run slow own: all
 	@tests/$@
@@ -106,11 +106,13 @@ bench: all
 # umask might hide new directories from users. Unlike cp, install(1) replaces a running ziaprobe.
 into = $(DESTDIR)$(PREFIX)
 libexec = $(into)/libexec/ziatest
+man1 = $(into)/share/man/man1
 install:
 	@[ -f build.txt ] || { echo 'there is no complete build; run make first' >&2; exit 1; }
-	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job
+	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job $(man1)
 	install ziatest ziaprobe $(into)/bin
 	install libziaprobe.so $(into)/lib
+	install -m 644 doc/ziatest.1 $(man1)
 	install run_ziatest.sh $(libexec)
 	install job/trace job/summarize $(libexec)/job
 	install -m 644 job/trace.awk job/read.py job/judge.py $(libexec)/job

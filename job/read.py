@@ -182,12 +182,14 @@ class Ranks:
     def choose_bars(self):
         """Returns the ten nodes with the most time of their own, the median and the least one."""
         nodes, bars = sorted(range(len(self.hosts)), key=lambda node: -self.own[node]), []
-        marks = [''] * len(nodes[:10]) + ['median: ', 'least: ']
-        for mark, node in zip(marks, nodes[:10] + nodes[len(nodes) // 2:][:1] + nodes[-1:]):
+        marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '}
+        for place, node in enumerate(nodes):
+            if place >= 10 and place not in marks:
+                continue
             steps = {step: self.steps[step][node] for step in RANK_STEPS}
             exchange = '' if math.isnan(steps['exchange']) else 'exchange'
             host = self.hosts[node]
-            bars.append(Bar(mark, host, self.label(host, exchange), steps))
+            bars.append(Bar(marks.get(place, ''), host, self.label(host, exchange), steps))
         return bars
 
 def read_ranks(path):

@@ -5,7 +5,7 @@
 unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS PAD STRICT	# make would use them
 
 pad=104857600
-cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh job "$tmp"
+cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh job doc "$tmp"
 cd "$tmp" || exit 1
 touch files
 find . | sort >files
@@ -104,6 +104,7 @@ run make install DESTDIR="$tmp/stage" PREFIX=/opt/zia
 for file in bin/ziatest bin/ziaprobe lib/libziaprobe.so; do
 	ok "make install: $file" cmp "${file#*/}" "stage/opt/zia/$file"
 done
+ok 'make install: the manual page' cmp doc/ziatest.1 stage/opt/zia/share/man/man1/ziatest.1
 ok 'make install builds nothing' [ ziatest -ot ziatest.c ]
 cp "$(command -v sleep)" stage/opt/zia/bin/ziaprobe
 stage/opt/zia/bin/ziaprobe 600 &

@@ -1,10 +1,12 @@
 #!/bin/sh
-# The pages: the options, columns, messages, settings and files that they name are those of the
-# programs, their excerpts are those of the samples, and their links lead somewhere
+# The pages, and the manual page: the options, columns, messages, settings and files that they name
+# are those of the programs, their excerpts are those of the samples, and their links lead somewhere
 . "$(dirname "$0")/lib.sh"
 
-output=example-output/README.md messages=example-output/messages.md
-pages="README.md $output $messages $(echo job/*.md) tests/README.md tests/bench/README.md"
+output=doc/output.md messages=doc/messages.md
+pages="$(echo ./*.md doc/*.md job/*.md) example-output/README.md tests/README.md
+	tests/bench/README.md"
+slow=example-output/4-nodes-slow.txt
 
 # section FILE HEADING: prints the section below HEADING
 section() {
@@ -16,6 +18,13 @@ first_column() {
 	sed -n 's/^| *\([^|]*\)|.*/\1/p' | grep -oE '[A-Za-z_][A-Za-z0-9_./-]*' | sort
 }
 
+# names: prints the names in backquotes that precede the colon of each item of the lists in standard
+# input, one a line
+names() {
+	awk '/^$|^- / { print "" } { printf "%s ", $0 }' |
+		sed -n 's/^- \([^:]*`\): .*/\1/p' | grep -o '`[^`]*`' | tr -d '`'
+}
+
 # without WORD...: prints the words of standard input, except WORDs, in a single line
 without() {
 	printf '%s\n' "$@" >"$tmp/without"
@@ -23,13 +32,22 @@ without() {
 }
 
 # Options
-./ziatest --help | sed -n 's/^  \(-[^ ].*\)/\1/p' | grep -oE '^(-[a-z], )?-[-a-zA-Z]+' \
-	>"$tmp/options"
+./ziatest --help | sed -n 's/^  \(-[^ ].*\)/\1/p' |
+	grep -oE '^(-[a-zA-Z], )?-[-a-z]+( [A-Z]+)?' >"$tmp/help"
+is 'the options of the manual page' \
+	"$(sed -n 's/ Ar \(.*\)/ \U\1/; s/ ,/,/; s/Fl Fl /--/; s/Fl /-/; s/^\.It -/-/p' \
+		doc/ziatest.1)" "$(cat "$tmp/help")"
+if has mandoc; then
+	is 'the manual page: mandoc has no complaint' "$(mandoc -Tlint doc/ziatest.1 2>&1)" ''
+else
+	skip 'the manual page: mandoc' 'no mandoc; tests/setup installs it'
+fi
+sed 's/ [A-Z]*$//' "$tmp/help" >"$tmp/options"
 while IFS=' ,' read -r option long; do
 	case $option in
 	-h|-V|--help|--version) continue ;;	# they explain themselves
 	esac
-	ok "$option is explained" grep -qwe "$option" ${long:+-e "$long"} README.md "$output"
+	ok "$option is explained" grep -qwe "$option" ${long:+-e "$long"} README.md doc/*.md
 done <"$tmp/options"
 # shellcheck disable=SC2046,SC2086 # words
 is "every option of ziatest on the pages exists" "$(cat $pages |
@@ -40,7 +58,7 @@ is "every option of ziatest on the pages exists" "$(cat $pages |
 run ./ziaprobe "$(date +%s)" 0 1 --csv "$tmp/csv" --ranks "$tmp/ranks"
 for file in csv ranks; do
 	is "the columns of --$file" \
-		"$(section $output "\`--$file\`" | first_column | without column)" \
+		"$(section $output "\`--$file\`" | names | sort | paste -s -d ' ' -)" \
 		"$(head -n 1 "$tmp/$file" | tr , '\n' | sort | paste -s -d ' ' -)"
 done
 # shellcheck disable=SC2046,SC2086 # words
@@ -55,6 +73,8 @@ done
 # Messages: those on the page are what precedes the first colon of each item. These say all that the
 # page could say:
 cat >"$tmp/clear" <<'END'
+N, the number of processes per node, is missing
+N, the number of processes per node, must be a whole number
 begins with another header
 cannot build the command line
 cannot preload
@@ -63,34 +83,22 @@ cannot print the report of --verbose
 cannot run /bin/sh
 cannot set the timeout
 choose a file that can be read and written
-clashes with ziatest
-copy it with sbcast before ziatest
 empty file name
-file names must not contain blanks
 got different start times
-is not a launcher
 is not a multiple of N
-is not a program
-libziaprobe.so was built with
-must be a number
-must be a whole number
-N, the number of processes per node, is missing
+must be a whole number from 1 to
 out of memory
 run on the same kernel under different host names
 the current directory is unknown
-the launcher contains a |
 unknown option or missing value
 was set or slewed
-ziaprobe does not know whose clock gave the start
 END
 perl -0777 -ne 's/(?<!\\)"\s*"//g;
 	print $1 ? "message: $2\n" : "$2\n"
 		while /(\bfail\(\d[^"]*|print_(?:error|warning)\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
-	' ./*.c prepare/*.c observe/*.c explain/*.c |
+	' ./*.c prepare/*.c observe/*.c explain/*.c preload/*.c |
 	sed '/timeout of/!s/^ziaprobe: error: /message: /' >"$tmp/strings"
-sed '/^## Messages of other/,$d' $messages | awk '/^$|^- / { print "" } { printf "%s ", $0 }' |
-	sed -n 's/^- \(.*`\): .*/\1/p' | sed 's/`:.*/`/; s/   */ /g' |
-	grep -o '`[^`]*`' | tr -d '`' >"$tmp/known"
+sed '/^## Messages of other/,$d' $messages | names | sed 's/   */ /g' >"$tmp/known"
 cat "$tmp/known" "$tmp/clear" >"$tmp/expected"
 is 'every message on the page, and in this list, exists' "$(while read -r message; do
 	grep -qFe "$message" "$tmp/strings" || echo "$message"
@@ -101,26 +109,42 @@ is 'every error and warning is on the page, or needs no explanation' \
 # Excerpts
 is 'the excerpts are those of the sample' "$(for page in README.md $output; do
 	sed -n 's/^    \(outlier: init.*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' "$page"
-done | grep -vxFf example-output/4-nodes-slow.txt)" ''
+done | grep -vxFf $slow)" ''
+is 'the plain launch is that of the sample' "$(sed -n '/^    \$ /{ n; :next
+	s/^    //p; t again
+	q; :again
+	n; b next
+	}' README.md)" "$(cat example-output/4-nodes.txt)"
+like 'the picture: what became of 500 ms of sleep' "$(tr '\n' ' ' <README.md)" "$(awk '
+	/^outlier: init/ && match($0, /[0-9.]* ms above/) {
+		above = substr($0, RSTART, RLENGTH - 9)
+		printf(".* therefore %d ms shorter .* became %d ms above .*",
+			500 - int(above + 0.5), int(above + 0.5))
+	}' $slow)"
+sed -n '/^    trace of/,/^$/s/^    //p' doc/diagnosis.md >"$tmp/trace"
+is 'the trace is that of the sample: four lines' \
+	"$(wc -l <"$tmp/trace") $(grep -cxFf example-output/4-nodes-trace.txt "$tmp/trace")" '4 4'
+is 'the growth of a launch is that of the example' "$(sed -n 's/^    \(from .*\)/\1/p' \
+	doc/diagnosis.md)" "$(grep '^from' example-output/submission/summary.txt)"
 
 # The batch job
 settings=$(sed -n 's|^\([A-Z_]*\)=.*#.*|\1|p' run_ziatest.sh | paste -s -d ' ' -)
-is 'the settings of the job' "$(first_column <job/README.md | grep -x '[A-Z_]*' |
+is 'the settings of the job' "$(first_column <doc/bids.md | grep -x '[A-Z_]*' |
 	paste -s -d ' ' -)" "$(echo "$settings" | tr ' ' '\n' | sort | paste -s -d ' ' -)"
 # shellcheck disable=SC2086 # words
 is 'every setting on the pages exists' "$(cat $pages | grep 'run_ziatest\.sh' |
 	grep -oE '[ "][A-Z_]+=' | tr -d ' "=' | sort -u | without $settings)" ''
 is 'the files of the archive' \
-	"$(first_column <job/evaluators.md | grep -E '\.(csv|diff|svg|txt)$|^SHA' |
+	"$(first_column <doc/evaluators.md | grep -E '\.(csv|diff|svg|txt)$|^SHA' |
 		paste -s -d ' ' -)" \
 	"$(cd example-output/submission && find . -type f | sed 's|^\./||
 		s/[0-9]*-[0-9]*\.\(csv\|txt\)$/NODES-RUN.\1/' | sort -u | paste -s -d ' ' -)"
 
 is 'the first screen for evaluators is that of the example' \
-	"$(sed -n '/^    Ziatest: job/,/^    clocks /{ s/^    //; p; }' job/evaluators.md)" \
+	"$(sed -n '/^    Ziatest: job/,/^    clocks /{ s/^    //; p; }' doc/evaluators.md)" \
 	"$(sed '/^To review$/,$d' example-output/submission/summary.txt)"
 is 'the slow node for administrators is that of the example' \
-	"$(sed -n '/^    Slow nodes/,/^$/{ s/^    //; p; }' job/administrators.md)" \
+	"$(sed -n '/^    Slow nodes/,/^$/{ s/^    //; p; }' doc/administrators.md)" \
 	"$(sed -n '/^Slow nodes/,$p' example-output/slow-node/summary.txt)"
 
 # If this fails because run_ziatest.sh has changed, renew the example.
@@ -130,7 +154,7 @@ if has python3; then
 		"$(cat example-output/submission/summary.txt)"
 	run job/summarize example-output/submission example-output/slow-node
 	is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
-		"$(sed -n '/^    job  /,/^1[.]/{ s/^    //; /^1[.]/d; p; }' job/evaluators.md)"
+		"$(sed -n '/^    job  /,/^1[.]/{ s/^    //; /^1[.]/d; p; }' doc/evaluators.md)"
 else
 	skip "the example's summary" 'no python3; tests/setup installs it'
 fi
@@ -152,7 +176,7 @@ for page in $pages; do
 				grep -qxFe "${link#*#}" "$tmp/anchors" ;;
 		esac
 	done
-	places='job|tests|prepare|observe|explain|example-output'
+	places='doc|example-output|explain|job|observe|prepare|preload|tests'
 	for file in $(grep -oE "(^|[ \`(])($places)/[[:alnum:]_./-]*[a-z]" "$page" |
 		tr -d ' `(' | sort -u); do
 		case $file in

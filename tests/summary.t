@@ -338,6 +338,9 @@ sed 's/^\([45],3,.*,20.000\),,/\1,5000.000,/' job/ranks-16-1.csv >'own program.c
 run "$summarize" --pictures own 'own program.csv'
 like "a program's file of ranks" "$out/$err$status" ".*\|node +daemon \+ spawn +exec +setup +init +\
 exchange\|n3 +900.0 +0.0 +0.0 +0.0 +[0-9.]+/0"
+is "a program's file of ranks: only the slow node stands out" \
+	"$(texts own/ranks.svg | grep slow) $(grep -c 'font-weight="bold"' own/ranks.svg)" \
+	'slow: n3 with n4 1'
 like "a program's file of ranks: the picture" "$(texts own/ranks.svg)" "own program.csv: 16 nodes, \
 2099.0 ms, the nodes with the most time of their own\|daemon\|spawn\|exec\|setup\|init\|.*"
 for nodes in 0 2; do
@@ -544,9 +547,9 @@ like 'ranks.svg' "$(texts pictures/ranks.svg)" "job 7 on <a&b>, Open MPI v4.1.4:
 on 16 nodes x 1, 1001.0 ms, the nodes with the most time of their \
 own\|daemon\|spawn\|exec\|init\|fence\|wait\|exchange\|.*\
 \|0{20}\.\.\.0{20}2\|1001.0\|0{20}\.\.\.0{20}4\|1000.0\|.*\|median: \
-0*\.\.\.0*[0-9]+\|881.0\|least: 0*\.\.\.0*[0-9]+\|881.0"
-is 'ranks.svg: ten nodes, the median and the one with the least' \
-	"$(texts pictures/ranks.svg | grep -c '00\.\.\.00')" 12
+0*\.\.\.0*[0-9]+\|881.0\|.*\|least: 0*\.\.\.0*[0-9]+\|881.0"
+is 'ranks.svg: ten nodes, among them the median, and the one with the least' \
+	"$(texts pictures/ranks.svg | grep -c '00\.\.\.00')" 11
 first() {	# NODES WHAT LATE LABEL: of the first bar
 	rm -rf it
 	job it PPN=1 SWEEP="$1" RUNS=1 LATE="$3"
@@ -557,6 +560,8 @@ first() {	# NODES WHAT LATE LABEL: of the first bar
 first 26 'exchange of a responder' 14:exchange:900 'outlier: n13 with n14'
 first 26 'daemon of an originator' 13:daemon:900 'outlier: n13 with n14'
 first 26 'init of a responder' 14:init:900 'outlier: n14'
+is 'ranks.svg, 26 nodes: ten nodes, the median and the one with the least' \
+	"$(texts pictures/ranks.svg | grep -cE '(^|: )n[0-9]')" 12
 is 'ranks.svg: no other bar is the outlier' "$(grep -c outlier pictures/ranks.svg)" 1
 says 'a late rank, not the first of its node' 0 '' \
 	'sed -i "s/^\(3,2,n2,.*\),261.000,/\1,961.000,/" ranks-8-1.csv' --pictures late
