@@ -39,29 +39,34 @@ libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPF
 
 all: $(programs) build.txt changes.diff
 
-# A program is rebuilt unless build.txt has its record: the command and the path of its compiler.
+# A program is rebuilt if its record has changed: the command, and the path of its compiler.
 compiler = $(shell readlink -f "$$(command -v $(firstword $($(1)_command)))")
 record = '$(subst ','\'',command: $($(1)_command) [$(call compiler,$(1))])'
-changed = $(shell grep -Fxq $(call record,$(1)) build.txt 2>/dev/null || echo FORCE)
+changed = $(shell printf '%s\n' $(call record,$(1)) | cmp -s - .$(1).record || echo FORCE)
+begin = @rm -f $@ .$@.record build.txt
+end = @printf '%s\n' $(call record,$@) >.$@.record
 
-ziatest: ziatest.c $(preparation) $(wildcard prepare/*.h) $(call changed,ziatest)
-	@rm -f $@ build.txt
+ziatest: ziatest.c $(wildcard prepare/*) $(call changed,ziatest)
+	$(begin)
 	$(ziatest_command)
+	$(end)
 
 .pad ziaprobe: $(call changed,ziaprobe)
 .pad:
 	@head -c $(PAD) /dev/urandom >$@
 ziaprobe: .pad $(sources) $(headers)
-	@rm -f $@ build.txt
+	$(begin)
 	$(ziaprobe_command)
 	@rm .pad
 	@[ $$(wc -c <$@) -ge $(PAD) ] || { echo >&2 \
 		'$@ is smaller than $(PAD) bytes: the pad is missing; check CFLAGS and LDFLAGS'; \
 		exit 1; }
+	$(end)
 
 libziaprobe.so: $(wildcard preload/*) $(sources) $(headers) $(call changed,libziaprobe.so)
-	@rm -f $@ build.txt
+	$(begin)
 	$(libziaprobe.so_command)
+	$(end)
 
 # build.txt records how the programs were built, and changes.diff how the sources differ from the
 # commit. run_ziatest.sh archives both.
@@ -72,7 +77,7 @@ recorded = $(filter-out %.md %/__pycache__,$(sort \
 build.txt: $(programs) changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
-	printf '%s\n' $(foreach program,$(programs),$(call record,$(program))); \
+	cat $(programs:%=.%.record); \
 	echo "compiler: $$($(CC) --version 2>&1 | head -n 1)"; \
 	echo "MPI compiler: $$($(MPICC) --version 2>&1 | head -n 1)"; \
 	stat -Lc 'size: %s %n' $(programs); \
@@ -119,7 +124,7 @@ install:
 	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
 	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
 clean:
-	rm -f ziatest ziaprobe libziaprobe.so build.txt changes.diff .pad tests/bench/results.csv
+	rm -f $(programs) $(programs:%=.%.record) build.txt changes.diff .pad tests/bench/results.csv
 
 .NOTPARALLEL:	# 'make -j clean all' must clean first.
 .INTERMEDIATE: .pad

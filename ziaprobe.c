@@ -10,7 +10,7 @@
  *	2. A launcher starts this program, a 100 MB executable, N times on each node.
  *	3. Each process calls MPI_Init.
  *	4. Each process of an odd-numbered node, an originator, sends one byte to the process with
- *	   the same local rank on the next node; the last of an odd number sends to the first.
+ *	   the same local rank on the next node. The last of an odd number of nodes sends to node 1.
  *	5. The receiver, a responder, answers with one byte.
  *	6. Each originator stamps the reply. MPI_Gather brings the stamps to rank 0.
  *	7. The latest stamp minus the start is the result.
@@ -19,13 +19,14 @@
  * counted from 0 here, so the even ones originate. If there is only one block, each process
  * exchanges the byte with itself.
  *
- * On the clock are the launch, and main() down to the comment "Off the clock from here on".
+ * The clock runs until the latest stamp that ask() takes. In main(), the comment "Off the clock from
+ * here on" marks the end of the timed part.
  *
  * 'mkdir plain; mpicc ziaprobe.c -o plain/ziaprobe' builds the benchmark alone, which neither
  * checks nor explains its result. make links it with observe/, a tool on MPI's profiling interface:
  * its MPI_Init takes options out of the arguments, its MPI_Gather fails on rank 0 if the result is
- * wrong, and its MPI_Finalize writes the reports. What it does on the clock is in tests/order.t. It
- * cannot notice what happened before main, such as a clock that was set.
+ * wrong, and its MPI_Finalize writes the reports. tests/order.t lists what it does on the clock. It
+ * cannot notice what happened before main, such as a change of the clock.
  *
  * Exit status: 0 on success; 1 on rank 0 if the result is wrong, if output cannot be written, or if
  * MPI and the launcher do not match; 2 on every rank if the arguments or the number of processes
@@ -152,9 +153,8 @@ static int64_t exchange(void)
 	return replied;
 }
 
-/* Prints the result, given the stamps of all ranks, which are 0 for responders. Of equal stamps,
- * that of the lowest rank counts. Returns whether it could be written, even if stderr is
- * wide-oriented. */
+/* Prints the result, given the stamps of all ranks, which are 0 for responders. The lowest rank wins
+ * a tie. Uses dprintf because stderr may be wide-oriented. Returns whether it could be written. */
 static bool print_result(const int64_t *stamps)
 {
 	int slowest = 0;
@@ -180,8 +180,7 @@ int main(int argc, char **argv)
 {
 	int64_t replied, *stamps = NULL;
 	const char *wrong;
-	bool printed;
-	int result;
+	bool is_right;
 
 	if (MPI_Init(&argc, &argv) != MPI_SUCCESS)
 		return 1;
@@ -201,12 +200,13 @@ int main(int argc, char **argv)
 		dprintf(STDERR_FILENO, "ziaprobe: error: rank 0 is out of memory\n");
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
-	result = MPI_Gather(&replied, 1, MPI_INT64_T, stamps, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
-	printed = result == MPI_SUCCESS && (rank != 0 || print_result(stamps));
+	is_right = MPI_Gather(&replied, 1, MPI_INT64_T, stamps, 1, MPI_INT64_T, 0,
+			      MPI_COMM_WORLD) == MPI_SUCCESS;
+	if (is_right && rank == 0)
+		is_right = print_result(stamps);
 	free(stamps);
-	result = MPI_Finalize();
 	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
-	return printed && result == MPI_SUCCESS ? 0 : 1;
+	return MPI_Finalize() == MPI_SUCCESS && is_right ? 0 : 1;
 }
 
 /* The pad makes the executable 100 MiB larger. It is read-only because writable memory would be

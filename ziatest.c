@@ -1,14 +1,15 @@
 /*
  * ziatest - time an MPI job from its launch to its first messages, on Linux
  *
- * ziatest takes a time stamp, prints a command line on stderr and becomes the launcher, which
- * starts N processes of ziaprobe per node. They receive the stamp, and rank 0 reports the time. If
- * a program is given, it is started instead, and libziaprobe.so, which is preloaded, measures it.
+ * ziatest takes a time stamp, prints the command line on stderr, and becomes the launcher. The
+ * launcher starts N processes of ziaprobe per node. Each receives the stamp, and rank 0 reports the
+ * time. If a program is given, the launcher starts that instead, and the preloaded libziaprobe.so
+ * measures it.
  *
  * On the clock, between the start stamp and the launcher's first instruction, ziatest formats the
  * command line, prints it and calls exec. It starts no child process, waits for nothing and does
- * not search PATH: prepare/ does all that comes before the stamp. Only a launcher that needs a
- * shell gets one. The stamp is the realtime clock's, because the end is read on other nodes.
+ * not search PATH: prepare() does everything else, before the stamp. Only a launcher that needs a
+ * shell gets one. The stamp is read from the realtime clock, because the end is read on other nodes.
  */
 #include "prepare/prepare.h"
 

@@ -63,11 +63,13 @@ static FILE *open_file(const char *option, const char *name, const char *header,
 		file = freopen(name, "w", file);
 		has_header = false;
 	}
-	if (!file) {
-		print_failure("open", name);
+	if (!file || ferror(file)) {
+		print_failure(file ? "read" : "open", name);
+		if (file)
+			fclose(file);
 		return NULL;
 	}
-	if (!has_header && !ferror(file)) {
+	if (!has_header) {
 		/* Rows are appended, but the header is not: if several runs find an empty file,
 		 * each writes it to the same place. Not every file system has locks. */
 		fcntl(fileno(file), F_SETFL, 0);
@@ -85,6 +87,7 @@ static int close_file(FILE *file, const char *name)
 {
 	int failed = ferror(file);
 
+	errno = EIO; /* if the reason of an earlier failure is not known any more */
 	if (fclose(file) != 0 || failed) {
 		print_failure("write", name);
 		return 1;

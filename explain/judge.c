@@ -179,7 +179,7 @@ static void warn_about_launch_clock(const struct run *run)
 		return;
 	if (!run->launch_node_named) {
 		print_warning(
-			"ziaprobe does not know whose clock gave the start (it was called "
+			"ziaprobe cannot tell which clock gave the start (it was called "
 			"directly, or the launcher passed on no variables, as srun "
 			"--export=NONE does); the time may be wrong by that clock's offset; "
 			"start it with ziatest, and let the launcher pass on OMPI_ZIATEST_*\n");

@@ -2,26 +2,20 @@
  * calls.c - the MPI functions that ziaprobe.c calls, as a tool on MPI's profiling interface
  *
  * Each of them notes what this rank is doing, and calls the PMPI function of the same name, which
- * is MPI's. What is noted follows from the arguments: main's in MPI_Init, the partner's rank in
- * MPI_Send, MPI_Recv and MPI_Sendrecv, and the stamps in MPI_Gather.
+ * is MPI's. They learn the start, N and the options from main's arguments, which must not be NULL,
+ * the partner from MPI_Send, MPI_Recv and MPI_Sendrecv, and the stamps from MPI_Gather.
  *
  * On the clock: note_libraries_loaded(), and all of MPI_Init, MPI_Send, MPI_Recv and MPI_Sendrecv.
  */
 #include "notes.h"
 
 #include <limits.h>
-#include <poll.h>
 
 /* Calls from other objects must not come here, although mpi.h may declare these functions as
- * visible to them. */
-#define NAME(name) #name
-#define HIDE(name) __asm__(".hidden " NAME(name))
-HIDE(MPI_Init);
-HIDE(MPI_Send);
-HIDE(MPI_Recv);
-HIDE(MPI_Sendrecv);
-HIDE(MPI_Gather);
-HIDE(MPI_Finalize);
+ * visible to them. In libziaprobe.so, MPI_Init has another name (preload/mpi.h). */
+#define NAMES(...) #__VA_ARGS__
+#define HIDE(...) __asm__(".hidden " NAMES(__VA_ARGS__))
+HIDE(MPI_Init, MPI_Send, MPI_Recv, MPI_Sendrecv, MPI_Gather, MPI_Finalize);
 
 struct world world = {-1, -1};
 bool is_guest;
@@ -44,7 +38,7 @@ void note_libraries_loaded(void)
 	mine.at[LIBRARIES_LOADED] = now();
 }
 
-/* Notes that main has been entered or, by a program, MPI. */
+/* Notes that main has been entered, or that a program has begun to start MPI. */
 void note_main_entered(void)
 {
 	boot = read_offset(CLOCK_BOOTTIME).value;
@@ -88,8 +82,7 @@ static void take_options(int *argc, char **argv)
 	*argc -= next - first;
 }
 
-/* Reads the arguments of main. If they are wrong, ziaprobe.c says so; until then, they have no
- * effect. */
+/* Reads the arguments of main. If they are wrong, sets nothing: ziaprobe.c reports the error. */
 static void read_arguments(int *argc, char **argv)
 {
 	int64_t sec, usec;
@@ -107,14 +100,12 @@ static void read_arguments(int *argc, char **argv)
 		arm_timeout(timeout);
 }
 
-/* Prints, once per job, that MPI and the launcher do not match. LAUNCHED is this process's place
- * among those that the launcher has started. Ends this process, unless it is a program's. All others
- * wait for a second, because the launcher may end the job as soon as one process has failed. */
+/* Prints, once per job, that MPI and the launcher do not match. LAUNCHED is the world that the
+ * launcher has described. Then ends this process, unless it is a program's; all but the one that
+ * prints wait first, because some launchers end the job as soon as one process has ended. */
 static void report_mismatch(struct world launched)
 {
-	if (launched.rank > 0)
-		poll(NULL, 0, 1000);
-	else
+	if (launched.rank <= 0)
 		print_error("the launcher started %d processes, but each is alone in its "
 			    "MPI_COMM_WORLD: the launcher and the MPI library do not match; use "
 			    "the mpirun of this MPI library, or another srun --mpi=TYPE (see srun "
@@ -122,6 +113,8 @@ static void report_mismatch(struct world launched)
 			    launched.size);
 	if (is_guest)
 		return;
+	if (launched.rank > 0)
+		sleep_second();
 	PMPI_Finalize();
 	stop_if_timed_out();
 	exit(launched.rank > 0 ? 0 : 1);
@@ -140,7 +133,7 @@ int MPI_Init(int *argc, char ***argv)
 	result = PMPI_Init(argc, argv);
 	mine.at[INIT_RETURNED] = now();
 	note_work(INIT_RETURNED);
-	forget_wire();
+	leave_mpi_init();
 	if (result != MPI_SUCCESS)
 		return result;
 	launched = world;
@@ -234,7 +227,7 @@ static bool check_result(void)
 }
 
 /* Off the clock for this rank. After the gather, compares the clocks and gathers the records. If
- * the result is wrong, prints an error, and returns one on rank 0. */
+ * the result is wrong, prints an error on rank 0, and returns an error there. */
 int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *data, int count,
 	       MPI_Datatype type, int root, MPI_Comm comm)
 {

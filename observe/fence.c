@@ -13,7 +13,7 @@
  * A non-blocking fence returns at once and ends in a callback. Until then, the MPI library may do
  * work of its own. Open MPI may find afterwards that it need not wait; to wait, it calls usleep in
  * a loop until the callback arrives, so usleep is intercepted, too. With any other MPI, a rank is
- * taken to wait as soon as it has entered the fence.
+ * assumed to wait as soon as it has entered the fence.
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
  * (readings.c); one look-up per function, which takes 4 to 7 us; one of Open MPI's library, for
@@ -37,13 +37,16 @@ static struct fence {
 
 const char *fence_interface;
 
-/* The first descriptor to which "cmd=init" has been written: PMI's wire */
-enum { NOT_YET = -1, FORGOTTEN = -2 };
-static atomic_int wire = NOT_YET;
+static atomic_int entered_count; /* number of fences entered */
 
-/* Treats no descriptor as PMI's wire from now on: its number may soon be that of another file. */
-void forget_wire(void)
+enum { NOT_YET = -1, FORGOTTEN = -2 };
+static atomic_int wire = NOT_YET; /* PMI's: the first descriptor that "cmd=init" is written to */
+
+/* Called when MPI_Init has returned: no later fence counts, and no descriptor is PMI's wire, because
+ * its number may soon be that of another file. */
+void leave_mpi_init(void)
 {
+	entered_count = FENCES;
 	wire = FORGOTTEN;
 }
 
@@ -89,8 +92,6 @@ void read_fences(struct record *record)
 #include <link.h>
 #include <sys/syscall.h>
 
-static atomic_int entered_count; /* number of fences entered */
-
 /* How many fence functions this thread is in: a library's PMIx_Fence may call PMIx_Fence_nb. Only
  * the outermost call counts as a fence. */
 static _Thread_local int depth;
@@ -119,7 +120,7 @@ static int enter_fence(const char *interface, bool of_all, bool waits)
 	return i;
 }
 
-/* Ends fence I, whether this rank has waited in it or not; I is -1 if it does not count. */
+/* Ends fence I. Does nothing if I is -1. */
 static void end_fence(int i)
 {
 	if (i < 0)
@@ -128,11 +129,13 @@ static void end_fence(int i)
 	fences[i].ended = now();
 }
 
-/* Undoes the entry of fence I, the last that began, because its call has failed. */
+/* Undoes the entry of fence I, whose call has failed. */
 static void cancel_fence(int i)
 {
+	int count = i + 1;
+
 	fences[i].entered = 0;
-	entered_count--;
+	atomic_compare_exchange_strong(&entered_count, &count, i); /* unless another began */
 }
 
 /* Ends a non-blocking fence. It is called instead of the caller's callback, which it then calls. */
@@ -159,7 +162,7 @@ static bool covers_all_ranks(const void *procs, size_t count)
 }
 
 /* Returns the function NAME from FILE, a loaded library, or from the libraries that it depends on;
- * NULL if there is none other than that of this executable or library. */
+ * NULL if there is none, or if it is our own. */
 void *function_of(const char *file, const char *name)
 {
 	void *handle = dlopen(*file ? file : NULL, RTLD_LAZY | RTLD_NOLOAD);
@@ -195,7 +198,7 @@ void find_function(void **function, const char *name, void *caller)
 }
 
 /* The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI,
- * whose PMI_Allgather exchanges addresses; that has been tried only with a stand-in. */
+ * whose PMI_Allgather exchanges addresses. Cray's has been tried only with a stand-in. */
 #define FENCE_OF(interface, name, parameters, arguments, of_all)                                   \
 	EXPORTED int name parameters                                                               \
 	{                                                                                          \
@@ -276,8 +279,8 @@ EXPORTED int usleep(useconds_t us)
 static ssize_t (*library_read)(int file, void *data, size_t size);
 static ssize_t (*library_write)(int file, const void *data, size_t size);
 
-/* Looks these up before main, so that a signal handler need not. Until then, the raw system calls
- * take their place. */
+/* Looks these up before main, so that no look-up happens in a signal handler. Until then, the raw
+ * system calls take their place. */
 __attribute__((constructor)) static void find_read_and_write(void)
 {
 	*(void **)&library_read = dlsym(RTLD_NEXT, "read");

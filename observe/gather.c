@@ -38,9 +38,9 @@ enum { ROUND_TRIPS = 10 }; /* per pair of clocks; the shortest is used */
 static void answer_child(int child)
 {
 	for (int i = 0; i < ROUND_TRIPS; i++) {
-		int64_t here;
+		int64_t ignored, here;
 
-		PMPI_Recv(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		PMPI_Recv(&ignored, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		here = now();
 		PMPI_Send(&here, 1, MPI_INT64_T, child, 0, MPI_COMM_WORLD);
 	}

@@ -1,8 +1,8 @@
 /*
  * notes.h - what each file in observe/ provides to the others, and to libziaprobe.c
  *
- * calls.c has the MPI functions that ziaprobe.c calls. It calls the other files, whose order here is
- * a good one for reading. The header of each file lists what it does on the clock.
+ * calls.c defines the MPI functions that ziaprobe.c calls, and uses the other files. They are listed
+ * in a good order for reading. The header of each lists what it does on the clock.
  *
  * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
  * times are in microseconds, too.
@@ -21,15 +21,15 @@
 
 /* ---- calls.c ---- */
 
-/* A rank of this process, and the number of ranks; -1 if it is not known. */
+/* This process's rank, and the number of ranks; -1 if not known. */
 struct world {
 	int rank, size;
 };
 
-/* Until MPI_Init returns, this is what the launcher gives. */
+/* Until MPI_Init returns, this is what the launcher has given. */
 extern struct world world;
 
-/* Set by libziaprobe.c, because a guest must not end its host's process. */
+/* Set by libziaprobe.c. A guest must not end its host, the user's program. */
 extern bool is_guest;
 
 void note_libraries_loaded(void);
@@ -68,7 +68,7 @@ struct position {
 	bool waits; /* in the fence that it has entered, rather than working */
 };
 struct position find_position(void);
-void forget_wire(void);
+void leave_mpi_init(void);
 void read_fences(struct record *record);
 void *function_of(const char *file, const char *name);
 void find_function(void **function, const char *name, void *caller);
@@ -89,6 +89,7 @@ enum state {
 
 void note_state(enum state state, int rank, int64_t since);
 void note_time(int64_t us);
+void sleep_second(void);
 void arm_timeout(int seconds);
 void disarm_timeout(void);
 void stop_if_timed_out(void);

@@ -23,8 +23,8 @@ int64_t to_number(const char *text, int64_t max)
 
 /* Returns this process's rank and the number of processes, as its launcher gives them in
  * environment variables; each is -1 if it does not. The first launcher in this list that
- * gives one wins, because it may have been called from a shell that another, further down, has
- * started. Must be called before MPI_Init, which may set some of these variables itself. */
+ * gives a size wins: mpirun, for example, may run inside a step of Slurm, whose variables are then
+ * set as well. Must be called before MPI_Init, which may set some of these variables itself. */
 struct world launched_world(void)
 {
 	static const struct {
@@ -46,12 +46,13 @@ struct world launched_world(void)
 	return (struct world){(int)to_number(getenv("PMIX_RANK"), INT_MAX), -1}; /* prterun */
 }
 
-/* Replaces every character of TEXT that is not printable ASCII with '?'. Async-signal-safe. */
+/* Replaces each tab in TEXT with a blank, and each character that is not printable ASCII with '?'.
+ * Async-signal-safe. */
 void make_printable(char *text)
 {
 	for (; *text; text++)
 		if (*text < ' ' || *text > '~')
-			*text = '?';
+			*text = *text == '\t' ? ' ' : '?';
 }
 
 /* Returns the 64-bit FNV-1a hash of TEXT. */
@@ -172,7 +173,7 @@ static struct pair find_created(struct pair own, int64_t since, int launcher, in
 		if (pair.child.parent == launcher || is_one_of(DAEMONS, &pair.parent))
 			return pair;
 		if (pair.parent.born == UNKNOWN)
-			return (struct pair){pair.parent, pair.parent};
+			return (struct pair){pair.parent, pair.parent}; /* both unknown */
 		pair = (struct pair){pair.parent, read_parent(pair.parent, boot)};
 	}
 	return own;
@@ -233,8 +234,6 @@ const char *mpi_version(void)
 
 	PMPI_Get_library_version(text, &length);
 	text[strcspn(text, "\n")] = '\0';
-	for (char *tab = text; (tab = strchr(tab, '\t'));)
-		*tab = ' ';
 	make_printable(text);
 	return text;
 }

@@ -20,7 +20,7 @@ static int schedstat = -1; /* its file, which is kept open because opening it ta
 
 static int64_t read_clock(clockid_t clock)
 {
-	struct timespec t;
+	struct timespec t = {0, 0}; /* if a thread has ended, its clock cannot be read */
 
 	clock_gettime(clock, &t);
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
@@ -47,7 +47,7 @@ struct estimate read_offset(clockid_t clock)
 	return closest;
 }
 
-/* Makes later readings those of the calling thread. Returns whether it was watched before. */
+/* Makes later readings those of the calling thread. Returns whether they were so before. */
 bool watch_thread(void)
 {
 	pid_t before = thread;

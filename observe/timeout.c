@@ -10,7 +10,6 @@
 #include "notes.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -48,10 +47,19 @@ void note_state(enum state state, int rank, int64_t since)
 	doing.state = state;
 }
 
-/* Returns whether this is the job's first process on this node to ask about STATE. The first one
- * binds an abstract Unix socket named after the start and STATE, so the others find that name in
- * use. If bind() fails for any other reason, the process counts as the first. */
-static int first_on_node(enum state state)
+/* Sleeps for a second, whatever signals arrive. */
+void sleep_second(void)
+{
+	struct timespec left = {1, 0};
+
+	while (nanosleep(&left, &left) != 0)
+		;
+}
+
+/* Returns whether this is the job's first process on this node to claim STATE. The first one binds
+ * an abstract Unix socket named after the start and STATE, so the others find that name in use. If
+ * bind() fails for any other reason, the process counts as the first. */
+static bool claim_on_node(enum state state)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
@@ -61,7 +69,7 @@ static int first_on_node(enum state state)
 	       errno != EADDRINUSE;
 }
 
-/* On rank 0: notes the result that the stamps give, in us, and that it is UNCHECKED from now on. */
+/* On rank 0: notes the time according to the stamps, in us, and that it is UNCHECKED from now on. */
 void note_time(int64_t us)
 {
 	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",
@@ -127,10 +135,10 @@ static void time_out(int number)
 	snprintf(text, sizeof text, texts[state], (long long)ms, doing.rank);
 	snprintf(line, sizeof line, "ziaprobe: error: timeout of %d s: %s on %s has %s%s\n", limit,
 		 rank, system.nodename, text, end);
-	if (first_on_node(state))
+	if (claim_on_node(state))
 		written = write(STDERR_FILENO, line, strlen(line));
 	(void)written; /* if it cannot be written, others still need time to print */
-	poll(NULL, 0, 1000);
+	sleep_second();
 	_exit(124);
 }
 
@@ -161,6 +169,7 @@ void disarm_timeout(void)
 {
 	if (!limit)
 		return;
+	sigaction(SIGNAL, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); /* if it is pending */
 	syscall(SYS_timer_delete, timer);
 	stop_if_timed_out();
 	sigaction(SIGNAL, &old_action, NULL);
@@ -168,12 +177,14 @@ void disarm_timeout(void)
 		sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-/* The handler may be running in a helper thread of the MPI library, and neither a result nor
- * another exit status may follow its message. If that thread hangs, this one exits after 2 s. */
+/* If the timeout has expired, waits for its handler, which may run in a helper thread of the MPI
+ * library, to end the process: neither a result nor another exit status may follow its message. If
+ * that thread hangs, exits after 2 s. */
 void stop_if_timed_out(void)
 {
-	if (timed_out) {
-		poll(NULL, 0, 2000);
-		_exit(124);
-	}
+	if (!timed_out)
+		return;
+	sleep_second();
+	sleep_second();
+	_exit(124);
 }

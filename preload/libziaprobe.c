@@ -3,9 +3,9 @@
  *
  * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
  * environment variable ZIAPROBE, separated by commas. The library defines the functions that start
- * MPI. In the first call of any of them, it runs ziaprobe's main() with these arguments. When that
- * calls MPI_Init, the function runs that the program would have called without the library. Then
- * the program goes on as if the library were not there. Errors are printed, but have no other
+ * MPI. In the first call of any of them, it runs ziaprobe's main() with these arguments. When main()
+ * calls MPI_Init, the program's own call is carried out. Then the program goes on as if the library
+ * were not there. Errors are printed, but have no other
  * effect, except that the job ends if memory is short, and ranks end if the timeout expires.
  *
  * On the clock: the constructor, looking up the functions, splitting the arguments, and the calls
@@ -37,7 +37,7 @@ static void read_environment(void)
 		arguments = strdup(value);
 }
 
-/* Notes that the libraries are loaded. Changes nothing the program could notice, not even errno. */
+/* Notes that the libraries are loaded. Leaves errno as it was. */
 __attribute__((constructor)) static void begin_process(void)
 {
 	int before = errno;
@@ -62,8 +62,8 @@ static bool may_have_had_child(void)
 	       children.ru_minflt > 0 || waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Prints an error if rank 0 ends and was not measured, unless it may be a wrapper whose child was
- * measured, or was started by such a wrapper. */
+/* Prints an error if rank 0 ends and was not measured. Prints nothing if this process may be a
+ * wrapper whose child was measured, or was started by such a wrapper. */
 __attribute__((destructor)) static void end_process(void)
 {
 	if (!arguments || called || launched_world().rank != 0 || !is_started_by_launcher() ||
@@ -74,7 +74,7 @@ __attribute__((destructor)) static void end_process(void)
 			    "start by MPI_Init can be measured\n",
 			    program_name());
 	else
-		print_error("nothing was measured: %s has ended, and libziaprobe.so saw no call of "
+		print_error("nothing was measured: %s has ended, and libziaprobe.so saw no call to "
 			    "MPI_Init; the program must call it, and must not be linked statically "
 			    "with its MPI library, or look MPI_Init up with dlsym\n",
 			    program_name());
@@ -83,22 +83,23 @@ __attribute__((destructor)) static void end_process(void)
 /* Takes this library out of LD_PRELOAD, so that what the program starts is not measured. */
 static void clean_environment(void)
 {
-	char *preload = getenv("LD_PRELOAD"), *own = NULL, *after;
+	char *preload = getenv("LD_PRELOAD"), *kept, *end, *rest;
 	Dl_info library;
 
 	unsetenv("ZIAPROBE");
-	if (preload && dladdr(&called, &library))
-		own = strstr(preload, library.dli_fname);
-	if (!own)
+	if (!preload || !dladdr(&called, &library))
 		return;
-	after = own + strlen(library.dli_fname);
-	if (*after)
-		after++; /* the separator */
-	else if (own > preload)
-		own--;
-	memmove(own, after, strlen(after) + 1);
-	if (!*preload)
+	preload = strdup(preload);
+	kept = end = calloc(1, strlen(preload) + 1);
+	for (char *word = strtok_r(preload, ": ", &rest); word; word = strtok_r(NULL, ": ", &rest))
+		if (strcmp(word, library.dli_fname) != 0)
+			end += sprintf(end, "%s%s", end > kept ? ":" : "", word);
+	if (*kept)
+		setenv("LD_PRELOAD", kept, 1);
+	else
 		unsetenv("LD_PRELOAD");
+	free(preload);
+	free(kept);
 }
 
 /* A call that starts MPI */
@@ -115,6 +116,7 @@ static struct call {
 	int result;
 } host; /* the one that is measured */
 
+/* Returns the call's result. */
 static int carry_out(const struct call *call)
 {
 	if (call->with_threads)
@@ -152,7 +154,7 @@ static void run_ziaprobe(void)
 static void measure(void)
 {
 	bool is_closed = fcntl(STDERR_FILENO, F_GETFD) < 0;
-	locale_t before = uselocale((locale_t)0), c;
+	locale_t before = uselocale((locale_t)0);
 
 	if (is_closed) {
 		int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -163,8 +165,7 @@ static void measure(void)
 	}
 	is_guest = true;
 	run_ziaprobe();
-	c = uselocale(before);
-	freelocale(c);
+	uselocale(before); /* glibc's C locale is static, and need not be freed */
 	unwatch_thread();
 	disarm_timeout();
 	if (is_closed)

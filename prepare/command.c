@@ -50,7 +50,8 @@ static int is_program(const char *path)
 	return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Returns the path of the program NAME, or NULL. In PATH, an empty entry is this directory. */
+/* Returns the path of the program NAME, or NULL. In PATH, an empty entry is this directory. A NAME
+ * with a slash is looked up as it is: as in one empty entry. */
 static char *find_program(const char *name)
 {
 	const char *path = strchr(name, '/') ? "" : getenv("PATH");
@@ -72,7 +73,7 @@ static char *next_to_ziatest(const char *name)
 	return path ? text("%.*s/%s", (int)(strrchr(path, '/') - path), path, name) : "";
 }
 
-/* Returns the path of ./ziaprobe, as the specification has it, or of the one next to ziatest. */
+/* Returns the path of ./ziaprobe, as the specification requires, or of the one next to ziatest. */
 static char *find_probe(void)
 {
 	char *path = is_program("./ziaprobe") ? "./ziaprobe" : next_to_ziatest("ziaprobe");
@@ -83,8 +84,8 @@ static char *find_probe(void)
 	return path;
 }
 
-/* Returns an assignment to LD_PRELOAD: its present value, because the library of AddressSanitizer
- * must be the first, and libziaprobe.so. */
+/* Returns an assignment to LD_PRELOAD: libziaprobe.so follows the present value, because the library
+ * of AddressSanitizer must come first. */
 static char *preload_library(void)
 {
 	char *path = next_to_ziatest("libziaprobe.so"), *present = getenv("LD_PRELOAD");
@@ -102,7 +103,7 @@ static char *preload_library(void)
 
 /* Describes the launch node to ziaprobe. Over ssh, Open MPI's mpirun passes on only variables that
  * begin with OMPI_. SYNC is the maximum error of the clock in us: ZIATEST_SYNC or, if unset, the
- * kernel's, up to its limit, 16 s. (chrony without rtcsync never clears STA_UNSYNC.) */
+ * kernel's, up to its limit, 16 s. STA_UNSYNC is not used: chrony without rtcsync never clears it. */
 static void describe_launch_node(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -156,14 +157,14 @@ struct launch prepare(int argc, char **argv)
 		launch.after = text("%s", "");
 		launch.stamp = end;
 		end += 2;
-		/* If a rank crashes, srun ends the others. A program may return what it likes. */
+		/* srun ends the others if a rank crashes. A program may return any status. */
 		setenv("SLURM_KILL_BAD_EXIT", "1", 0);
 	}
 	for (word = *program ? program : arguments; *word; word++) {
 		char *shorter = launch.after;
 
 		launch.after = text("%s %s", shorter, quoted(*word));
-		free(shorter); /* exec, on the clock, takes longer if it has more memory to free */
+		free(shorter); /* exec runs on the clock, and takes longer if it must free more */
 		*end++ = *word;
 	}
 	describe_launch_node();

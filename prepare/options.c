@@ -1,4 +1,4 @@
-/* The options and arguments of ziatest, and the checks of them */
+/* Reads and checks the options and arguments of ziatest */
 #include "prepare.h"
 
 #include <getopt.h>
@@ -43,7 +43,8 @@ void fail(int status, const char *format, ...)
 	exit(status);
 }
 
-/* Returns VALUE, that of NAME, without leading zeros. ziaprobe stores the number in an int. */
+/* Returns VALUE without leading zeros. NAME is for the error message. ziaprobe stores the number in
+ * an int. */
 static char *number(const char *name, char *value)
 {
 	long long parsed = strtoll(value, NULL, 10);
@@ -65,14 +66,15 @@ static int matches(const char *string, const char *pattern)
 /* Checks the launcher and, unless it is NULL, the program in WORDS. env starts the program. */
 static void check_command(char **words)
 {
-	/* A word, as in -genv LD_PRELOAD FILE, or an assignment, but not a longer name */
+	/* Matches LD_PRELOAD as a word (-genv LD_PRELOAD FILE) or in an assignment, but not as a part
+	 * of a longer name. */
 	const char *preload = "(^|[ \t\n])LD_PRELOAD([ \t\n]|$)|(^|[^A-Za-z0-9_])LD_PRELOAD=";
 	const char *launcher = words[0], *program = words[1];
 
 	if (!matches(launcher, "^[ \t\n]*[^- \t\n#]"))
 		fail(2, "'%s', the argument after N, is not a launcher; put options before N",
 		     launcher);
-	/* The last command of the pipe would get N and the probe as arguments. */
+	/* N and the probe would become arguments of the last command of the pipe. */
 	if (strchr(launcher, '|'))
 		fail(2,
 		     "the launcher contains a |: '%s'; put a pipe in a script that is the "
@@ -84,10 +86,12 @@ static void check_command(char **words)
 		fail(2, "'%s' is not a program; quote the launcher with its options: '%s ...'",
 		     program, launcher);
 	if (strchr(program, '='))
-		fail(2, "'%s' is not a program; write 'env %s %s' or, for a path, use a link",
+		fail(2,
+		     "'%s' is not a program; to set a variable, write 'env %s %s'; if it is a "
+		     "path, use a link without '='",
 		     program, program, words[2] ? words[2] : "...");
 	if (matches(launcher, "(^|[ \t\n])--(bcast|multi-prog)([= \t\n]|$)"))
-		fail(2, "--bcast would copy, and --multi-prog read, /usr/bin/env in place of the "
+		fail(2, "--bcast would copy, and --multi-prog read, /usr/bin/env instead of the "
 			"program; copy it with sbcast before ziatest, or start only one program");
 	for (; *words; words++) /* A script, with a $, may extend LD_PRELOAD. */
 		if (matches(*words, preload) && (*words == launcher || !strchr(*words, '$')))
@@ -123,27 +127,30 @@ char **read_options(int argc, char **argv, char **arguments)
 	};
 	static char *const names[] = {
 		['v'] = "--verbose", ['c'] = "--csv", ['r'] = "--ranks", ['t'] = "--timeout"};
-	const char *argument = argv[1]; /* what getopt_long reads next */
+	const char *current = argv[1]; /* what getopt_long reads next */
 	char **end = arguments + 1, **words;
 	int option, verbose = 0;
 
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
 		if (option == 'h')
-			exit(printf("%s\n%s", usage, help) < 0);
+			exit(printf("%s\n%s", usage, help) < 0 || fflush(stdout) != 0);
 		if (option == 'V')
-			exit(puts("ziatest 2.0") < 0);
+			exit(puts("ziatest 2.0") < 0 || fflush(stdout) != 0);
 		if (option == '?')
-			fail(2, "unknown option or missing value: '%s'", argument);
-		argument = argv[optind];
+			fail(2, "unknown option or missing value: '%s'", current);
+		current = argv[optind];
+		if (option == 'v') {
+			if (!verbose++)
+				*end++ = names['v'];
+			continue;
+		}
 		if (option == 't')
 			optarg = number("--timeout", optarg);
-		if (optarg && !*optarg)
+		if (!*optarg)
 			fail(2, "empty file name for --csv or --ranks; name a file");
-		if (option != 'v' || !verbose++)
-			*end++ = names[option];
-		if (optarg)
-			*end++ = optarg;
+		*end++ = names[option];
+		*end++ = optarg;
 	}
 	*end = NULL;
 	if (!argv[optind])

@@ -12,7 +12,7 @@
 /* A launch that lacks only its start stamp, SEC and USEC */
 struct launch {
 	char *before, *after; /* the printed line, before and after the stamp */
-	char *options; /* what follows the stamp in ZIAPROBE; NULL without a program */
+	char *options; /* the rest of ZIAPROBE, from the comma on; NULL without a program */
 	char **words; /* the line as words, for an exec without a shell */
 	char **stamp; /* in words: SEC and USEC or, with a program, ZIAPROBE=... */
 	char *path; /* the executable of the launcher; NULL if the line needs a shell */
@@ -25,8 +25,8 @@ void fail(int status, const char *format, ...) __attribute__((noreturn, format(p
 /* Returns a new string, formatted as by printf. It is called on the clock, too. */
 char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* In options.c, for prepare(): checks all arguments. Stores N, the options that ziaprobe gets, and
- * NULL at ARGUMENTS. Returns the words after N. */
+/* In options.c, for prepare(): checks all arguments. Stores those of ziaprobe, from N on, and a
+ * NULL in ARGUMENTS. Returns the words after N. */
 char **read_options(int argc, char **argv, char **arguments);
 
 #endif

@@ -100,7 +100,7 @@ bare="srun --export=HOME,TMPDIR,LD_PRELOAD,OMPI_ZIATEST_SYNC ${srun#srun }"
 off='is [0-9]+\.[0-9]{3} ms \(\+/- [0-9]+\.[0-9]{3} ms\)'
 one_off='1 of the other [13] clocks is off'
 behind="n1 $off behind that of n[2-4], the median; $one_off"
-direct="ziaprobe: warning: ziaprobe does not know whose clock gave the start \(it was called \
+direct="ziaprobe: warning: ziaprobe cannot tell which clock gave the start \(it was called \
 directly, or the launcher passed on no variables, as srun --export=NONE does\); the time may be \
 wrong by that clock's offset; start it with ziatest, and let the launcher pass on OMPI_ZIATEST_\*"
 known='the launch node; corrected time [0-9]+\.[0-9]{3} ms'

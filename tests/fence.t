@@ -203,7 +203,7 @@ static int wire[2]; /* the ends of the client and of the server */
 #ifdef BARE
 const char *fence_interface = "";
 void read_fences(struct record *record) { record->at[FENCE_ENTERED] = UNKNOWN; }
-void forget_wire(void) {}
+void leave_mpi_init(void) {}
 #endif
 static void print_result(const char *what, ssize_t result)
 {
@@ -311,7 +311,7 @@ int main(void)
 	command("cmd=barrier_in"); /* 16 17 */
 	answer();
 	print_count("seven");
-	forget_wire(); /* MPI_Init has returned, and this may be another file's descriptor. */
+	leave_mpi_init(); /* MPI_Init has returned, and this may be another file's descriptor. */
 	command("cmd=barrier_in");
 	command("cmd=init pmi_version=1"); /* Nothing is learnt again. */
 	command("cmd=barrier_in");

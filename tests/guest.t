@@ -100,7 +100,7 @@ draw_wrapper() {
 
 # nothing PROGRAM: a pattern for the line that says so
 nothing() {
-	echo "$error nothing was measured: $1 has ended, and libziaprobe\\.so saw no call of .*"
+	echo "$error nothing was measured: $1 has ended, and libziaprobe\\.so saw no call to .*"
 }
 
 # outlier CASE STEP END: in CASE, the outlier is STEP on $node, and its line ends in END

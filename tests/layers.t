@@ -8,6 +8,8 @@ nodes=4
 included() {	# FILE...: prints which headers of the project they include
 	sed -n 's/^#include "\(.*\)"/\1/p' "$@" | sort -u | paste -s -d ' ' -
 }
+is 'ziatest.c and prepare/ include only their own header' \
+	"$(included ziatest.c prepare/*)" 'prepare.h prepare/prepare.h'
 is 'ziaprobe.c includes no header of the project' "$(included ziaprobe.c)" ''
 is 'observe/ includes only the interface of explain/' "$(included observe/*)" \
 	'../explain/record.h notes.h'
