@@ -107,7 +107,7 @@ install:
 	install ziatest ziaprobe $(into)/bin
 	@if [ -f libziaprobe.so ]; then install libziaprobe.so $(into)/lib; fi
 	install run_ziatest.sh $(libexec)
-	install job/trace job/summarize $(libexec)/job
+	install job/trace job/summarize job/launches $(libexec)/job
 	install -m 644 job/trace.awk job/read.py job/judge.py $(libexec)/job
 	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
 	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize

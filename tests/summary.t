@@ -217,6 +217,9 @@ batch script: PPN=\"[$]\(x\)\"\|batch script: PPN=1\|batch script: it lacks 2 li
 		s/^\tSWEEP=\t.*/&\n\tSRUN_OPTIONS=\"--mpi=pmix -v\"\n\tPPN=1; true\n\tPPN=\"\$(x)\"/
 		s/^\t# ---- Edit no further.*/\t# mine\n&\n\t# ---- Edit it\n\tPPN=1\n&/" \
 		environment.txt'
+reviewed 'a line of job/launches' "batch script: .srun --distribution=[^|]*\|batch script: it \
+lacks 1 line of run_ziatest.sh or job/launches\|\|" \
+	'sed -i "s/^\(\t.*srun \)--hint=nomultithread /\1/" environment.txt'
 reviewed "variables, without Slurm's own" "changes.diff: built outside git\|variable: LD_PRELOAD=\
 /x.so\|variable: OMPI_MCA_plm_slurm_args_x=y\|variable: HYDRA_DEBUG=1\|variable: \
 MV2_X=2\|variable: SLURM_MPI_TYPE=pmi2\|\|" 'echo UNKNOWN >changes.diff
