@@ -214,8 +214,8 @@ TIMEOUT=480\|SYSTEM_NODES=4\|SRUN_OPTIONS=--mpi=pmix\|DATE=2[^|]*Z\|NODES_FOUND=
 NODES_UNUSED=[0-9] [^|]*\|CORES=14\|INTERFACES=\|PROBE=/.*/sweep/ziaprobe on [^|,]*, [^|]*\|\
 SRUN=/.*/srun\|slurm-wlm [0-9.]*\|(.*\|)?SLURM_DISTRIBUTION=cyclic\|.*\|SLURM_LABELIO=1\|.*\|\
 UCX_TLS=tcp\|ZIATEST_SYNC=0\|ExcNodeList=n8\|Features=\(null\)\|ReqNodeList=n\[1-4]\|\|\
-The batch script, and job/launches:\|	#!/bin/sh\|.*\|\|The nodes and the programs, after the last \
-launch:\|\
+The batch script, and job/launches:\|	#!/bin/sh\|.*\|\|\
+The nodes and the programs, after the last launch:\|\
 4 nodes: interfaces 0, rate 0 Mb/s, down 0, cores [0-9]*, threads [0-9]*, memory [0-9.]* GiB, [^|]*\
 \|[0-9a-f]{64}  ziatest\|[0-9a-f]{64}  ziaprobe"
 
