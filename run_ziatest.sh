@@ -19,9 +19,9 @@ die() {	# MESSAGE
 # such group, and a shell that has just been forked may lose a signal. From now on, none is heard.
 end_launches() {
 	trap '' TERM
-	for signal in TERM TERM TERM TERM TERM KILL; do
+	for signal in TERM TERM TERM TERM TERM TERM TERM TERM TERM TERM KILL; do
 		kill -s $signal -- "-$!" || kill -s $signal "$!" || break
-		sleep 1
+		sleep 0.5
 	done 2>/dev/null
 	test -n "$(ls "$result/output" 2>/dev/null)" ||
 		die 'the job was ended before its first launch; nothing was measured'
@@ -70,12 +70,12 @@ elif [ -z "${PPN:=$INTERFACES}" ]; then
 	die 'no network interface was found on the first node; set PPN'
 elif [ "${SWEEP%% *}" -gt "$SLURM_JOB_NUM_NODES" ]; then
 	die "SWEEP asks for ${SWEEP%% *} nodes, but the job has $SLURM_JOB_NUM_NODES; request more"
-elif ! mkdir "$result" "$result/output" || ! cp build.txt changes.diff "$result"; then
+elif ! mkdir "$result" "$result/output" || ! cp build.txt changes.diff "$result" ||
+	! printf '%s\n' "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
+		"SYSTEM_NODES=${SYSTEM_NODES:-$NODES_FOUND}" "SRUN_OPTIONS=$SRUN_OPTIONS" \
+		"$facts" >"$result/environment.txt"; then
 	die "cannot write $PWD/$result; if the disk is full, make room"
 fi
-printf '%s\n' "RUNS=$RUNS" "SWEEP=$SWEEP" "PPN=$PPN" "TIMEOUT=$TIMEOUT" \
-	"SYSTEM_NODES=${SYSTEM_NODES:-$NODES_FOUND}" "SRUN_OPTIONS=$SRUN_OPTIONS" "$facts" \
-	>"$result/environment.txt"
 launches=$(for size in $SWEEP; do seq -f "$size-%g" "$RUNS"; done)
 echo "$nodes" | setsid job/launches "$result" "$RUNS" "$PPN" "$TIMEOUT" \
 	$((CORES < PPN ? 1 : CORES / PPN)) "$SRUN_OPTIONS" $launches &
@@ -87,7 +87,7 @@ for launch in $launches; do
 		echo "launch ${launch#*-} of $RUNS on ${launch%-*} nodes: not launched: $ending"
 	fi
 done
-grep -arLE '^(status|not launched)' "$result/output" | sed "s/\$/ is not complete: $ending/"
+grep -arLE '^(status|not launched)' "$result/output" | sed 's/$/ is not complete/'
 (cd "$result" && rm -f nodes lost &&
 	find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS)
 test -n "$ending" || summary=$(timeout -s KILL 60 job/summarize --pictures "$result" "$result")

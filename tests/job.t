@@ -346,7 +346,7 @@ was_ended() {	# WHAT CASE
 	like "$1: the launch is ended, the others are not made" "$ends" \
 		'1-1 [^|]*\|1-2 not launched: the job is ending'
 	like "$1: the log says so" "$log" '.*launch 2 of 2 on 1 nodes: not launched: the job is '\
-'ending\|ziatest-[^|]*/output/1-1.txt is not complete: the job is ending\|.*'
+'ending\|ziatest-[^|]*/output/1-1.txt is not complete\|.*'
 	is "$1: an archive" "$left" ./ziatest-virtual-ID.tar.gz
 	like "$1: no summary, and how to make one" "$log" \
 		'.*\|For a summary, run job/summarize ziatest-[^|]*\|The archive is .*'
@@ -573,7 +573,7 @@ for tool in squeue srun sha256sum tar; do
 	esac
 	like "cancelled in $tool: the launch" "$ends" "$expected"
 	is "cancelled in $tool: what is not complete" \
-		"$(grep -c 'output/1-1.txt is not complete: the job is ending' \
+		"$(grep -c 'output/1-1.txt is not complete' \
 			cancelled-in-$tool/log)" "$(case $tool in
 				squeue | srun) echo 1 ;;
 				*) echo 0 ;;
