@@ -7,7 +7,8 @@ import re
 from read import JOB_FILE, checksums, plural
 
 SMALLEST = 104857600  # bytes of the executable: the specification's 100 MB
-SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'run_ziatest.sh')
+SCRIPTS = [os.path.join(os.path.dirname(os.path.realpath(__file__)), name)
+           for name in ('../run_ziatest.sh', 'launches')]
 SETTING = re.compile(r'(RUNS|SWEEP|PPN|TIMEOUT|SYSTEM_NODES|SRUN_OPTIONS)='  # a setting alone
                      r"""("[^"$`\\]*"|'[^']*'|[\w./:=,+-]*)([ \t]+#.*)?\Z""")
 # Variables that may change a launch, except those that Slurm itself sets (in its env.c)
@@ -110,8 +111,8 @@ def to_review(job):
     yield values(VARIABLES, 'variable')
 
 def changes_of_script(job):
-    """Yields two lists: the lines of the batch script that are not in the run_ziatest.sh next to
-    summarize, and how many of that one's lines it lacks."""
+    """Yields two lists: the lines of the batch script and of its job/launches that are not in those
+    of summarize, and how many of these lines they lack."""
     def code(lines):
         """Yields the lines, except comments, and settings in the block that users edit."""
         marks = 0
@@ -120,8 +121,12 @@ def changes_of_script(job):
             if line and line[0] != '#' and not (marks == 1 and SETTING.match(line)):
                 yield line
 
-    with open(SCRIPT, encoding='ascii', errors='replace') as script:
-        changes = list(difflib.unified_diff(list(code(script)), list(code(job.script)), n=0))[2:]
+    ours = []
+    for name in SCRIPTS:
+        with open(name, encoding='ascii', errors='replace') as script:
+            ours += script
+    changes = list(difflib.unified_diff(list(code(ours)), list(code(job.script)), n=0))[2:]
     lacks = sum(line[0] == '-' for line in changes)
     yield ['batch script: ' + line[1:] for line in changes if line[0] == '+']
-    yield [f'batch script: it lacks {plural(lacks, "line")} of run_ziatest.sh'] if lacks else []
+    lines = f'{plural(lacks, "line")} of run_ziatest.sh or job/launches'
+    yield ['batch script: it lacks ' + lines] if lacks else []

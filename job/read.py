@@ -94,6 +94,9 @@ def in_archive(path):
     """Yields the members of an archive. Open each before asking for the next."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ValueError('not a regular file')
+    with open(path, 'rb') as file:
+        if file.read(14) == b'started,nodes,':
+            raise ValueError('results of --csv; name a file of --ranks or an archive')
     with tarfile.open(path, mode='r:gz') as archive:
         for member in archive:
             is_file = member.isreg() and not member.issparse()

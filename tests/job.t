@@ -214,7 +214,8 @@ TIMEOUT=480\|SYSTEM_NODES=4\|SRUN_OPTIONS=--mpi=pmix\|DATE=2[^|]*Z\|NODES_FOUND=
 NODES_UNUSED=[0-9] [^|]*\|CORES=14\|INTERFACES=\|PROBE=/.*/sweep/ziaprobe on [^|,]*, [^|]*\|\
 SRUN=/.*/srun\|slurm-wlm [0-9.]*\|(.*\|)?SLURM_DISTRIBUTION=cyclic\|.*\|SLURM_LABELIO=1\|.*\|\
 UCX_TLS=tcp\|ZIATEST_SYNC=0\|ExcNodeList=n8\|Features=\(null\)\|ReqNodeList=n\[1-4]\|\|\
-The batch script:\|	#!/bin/sh\|.*\|\|The nodes and the programs, after the last launch:\|\
+The batch script, and job/launches:\|	#!/bin/sh\|.*\|\|\
+The nodes and the programs, after the last launch:\|\
 4 nodes: interfaces 0, rate 0 Mb/s, down 0, cores [0-9]*, threads [0-9]*, memory [0-9.]* GiB, [^|]*\
 \|[0-9a-f]{64}  ziatest\|[0-9a-f]{64}  ziaprobe"
 
@@ -283,14 +284,14 @@ chmod +x slow/*
 job late "PATH=$PWD/slow:$PATH" --nodes=1 RUNS=1 PPN=1 &
 
 # A job that is cancelled while it runs one of these: df and cp before the launches, sinfo before
-# the first one, sha256sum and tar while it packs. The tool goes on when the signal has reached a
-# sleep that it started.
-for tool in df cp sinfo sha256sum tar; do
+# the first one, squeue after it, sha256sum and tar while it packs. The tool goes on when the signal
+# has reached a sleep that it started.
+for tool in df cp sinfo squeue sha256sum tar; do
 	mkdir in-$tool
 	cat >in-$tool/$tool <<-END
 		#!/bin/sh
 		case \$* in
-		*noheader* | ziatest*) ;;	# asked by job/environment
+		*Node* | ziatest*) ;;	# asked by job/environment
 		*)
 			if mkdir cancelled 2>/dev/null; then
 				env --default-signal=TERM sleep 600 &
@@ -318,6 +319,19 @@ END
 chmod +x in-limit/sinfo
 SHIM='0 Init sleep 60' job cancelled-in-limit "PATH=$PWD/in-limit:$PATH" --nodes=1 RUNS=1 PPN=1 \
 	"$injected" &
+# The same in a launch, whose srun does not end
+mkdir stubborn
+cat >stubborn/srun <<'END'
+#!/bin/sh
+case $* in
+*ziaprobe*)
+	trap '' TERM
+	scancel --batch --signal=TERM "$SLURM_JOB_ID"
+	exec sleep 654 ;;
+esac
+END
+chmod +x stubborn/srun
+job cancelled-in-srun "PATH=$PWD/stubborn:$PATH" --nodes=1 RUNS=1 PPN=1 &
 
 # The end of a job, whose signal comes one to two minutes after its start. In the background,
 # because Slurm looks at the time only now and then.
@@ -330,12 +344,14 @@ SHIM='n7 Init if mkdir stopped; then kill -STOP $(ps -o ppid= -p $PPID); else
 SHIM='0 Init scancel "$SLURM_JOB_ID"; sleep 60' job cancelled '' --nodes=1 RUNS=2 PPN=1 "$injected"
 was_ended() {	# WHAT CASE
 	like "$1: the launch is ended, the others are not made" "$ends" \
-		'1-1 status [1-9][0-9]*\|1-2 not launched: the job is ending'
+		'1-1 [^|]*\|1-2 not launched: the job is ending'
+	like "$1: the log says so" "$log" '.*launch 2 of 2 on 1 nodes: not launched: the job is '\
+'ending\|ziatest-[^|]*/output/1-1.txt is not complete\|.*'
 	is "$1: an archive" "$left" ./ziatest-virtual-ID.tar.gz
 	like "$1: no summary, and how to make one" "$log" \
 		'.*\|For a summary, run job/summarize ziatest-[^|]*\|The archive is .*'
-	is "$1: the output does not speak of the step" \
-		"$(grep -c 'the step has' "$2"/ziatest-*/output/1-1.txt)" 0
+	is "$1: the output has no status, and does not speak of the step" \
+		"$(grep -cE '^status|the step has' "$2"/ziatest-*/output/1-1.txt)" 0
 	sums_are_complete "$2"
 }
 was_ended 'a job that is cancelled' cancelled
@@ -369,16 +385,23 @@ fi
 END
 cat >slurm/timeout <<'END'
 #!/bin/sh
+if [ "$1" = --foreground ]; then
+	shift
+fi
 limit=$1
 shift
 case $limit-$1 in
 --kill-after*)
 	shift
 	exec "$@" ;;
+-s-*)
+	shift 2
+	exec "$@" ;;
 *-scancel)	# takes until the job has gone on
-	/usr/bin/timeout 10 sh -c 'while [ "$(cat clock)" = "$0" ]; do /bin/sleep 0.1; done' \
-		"$(cat clock)" && echo "$2${SCANCEL_STATE-}" >>cancelled
-	exit ;;
+	exec /usr/bin/timeout 10 sh -c 'while [ "$(cat clock)" = "$0" ]; do
+		/bin/sleep 0.1
+	done
+	echo "$1" >>cancelled' "$(cat clock)" "$2${SCANCEL_STATE-}" ;;
 esac
 delay=0
 if echo "$*" | grep -qE "^($slow)"; then
@@ -534,16 +557,29 @@ is 'squeue answers after 20 s: nothing is cancelled' \
 	"$ends $(grep -c 'the step has' late/ziatest-*/output/*) \
 $(cat late/cancelled 2>/dev/null)" \
 	'1-1 status 0 0 '
-for tool in df cp sinfo limit sha256sum tar; do
+early='run_ziatest.sh: error: the job was ended before its first launch; nothing was measured'
+for tool in df cp sinfo limit; do
+	look cancelled-in-$tool
+	like "cancelled in $tool, before the first launch: a line, and no archive" \
+		"$(grep -v '^slurmstepd\|^Terminated' cancelled-in-$tool/log)/$left" "$early/"
+done
+for tool in squeue srun sha256sum tar; do
 	look cancelled-in-$tool
 	is "cancelled in $tool: an archive" "$left" ./ziatest-virtual-ID.tar.gz
 	sums_are_complete cancelled-in-$tool
-	expected='1-1 not launched: the job is ending'
+	expected='1-1 status 0'
 	case $tool in
-	tar | sha256sum) expected='1-1 status 0' ;;
+	squeue | srun) expected='1-1 .*' ;;
 	esac
-	is "cancelled in $tool: the launch" "$ends" "$expected"
+	like "cancelled in $tool: the launch" "$ends" "$expected"
+	is "cancelled in $tool: what is not complete" \
+		"$(grep -c 'output/1-1.txt is not complete' \
+			cancelled-in-$tool/log)" "$(case $tool in
+				squeue | srun) echo 1 ;;
+				*) echo 0 ;;
+			esac)"
 done
+is 'an srun that ignores SIGTERM is killed' "$(pgrep -f 'sleep 654')" ''
 look ending
 was_ended 'a job that runs out of time' ending
 look stuck

@@ -217,6 +217,9 @@ batch script: PPN=\"[$]\(x\)\"\|batch script: PPN=1\|batch script: it lacks 2 li
 		s/^\tSWEEP=\t.*/&\n\tSRUN_OPTIONS=\"--mpi=pmix -v\"\n\tPPN=1; true\n\tPPN=\"\$(x)\"/
 		s/^\t# ---- Edit no further.*/\t# mine\n&\n\t# ---- Edit it\n\tPPN=1\n&/" \
 		environment.txt'
+reviewed 'a line of job/launches' "batch script: .srun --distribution=[^|]*\|batch script: it \
+lacks 1 line of run_ziatest.sh or job/launches\|\|" \
+	'sed -i "s/^\(\t.*srun \)--hint=nomultithread /\1/" environment.txt'
 reviewed "variables, without Slurm's own" "changes.diff: built outside git\|variable: LD_PRELOAD=\
 /x.so\|variable: OMPI_MCA_plm_slurm_args_x=y\|variable: HYDRA_DEBUG=1\|variable: \
 MV2_X=2\|variable: SLURM_MPI_TYPE=pmi2\|\|" 'echo UNKNOWN >changes.diff
@@ -397,6 +400,12 @@ changed 'files of ranks that are mixed up' ranks-8-1.csv \
 	'mv ranks-8-1.csv x; mv ranks-8-2.csv ranks-8-1.csv; mv x ranks-8-2.csv'
 changed 'nodes without their domain' nodes-4-1.txt 'sed -i s/n/m/ nodes-4-1.txt'
 changed 'an editor that has added a line' build.txt 'echo >>build.txt'
+says 'steps that do not add up to the time' 0 \
+	'ms, the first launch [(]- % spawn, - % init, - % exchange, - % other[)]\|.*' \
+	'cell 2 10 237752760904'
+says 'a step of more than the time, as the clock step is negative' 0 \
+	'ms, the first launch [(]- % init, 33 % spawn, 13 % exchange, - % other[)]\|.*' \
+	'cell 2 13 961.000; cell 2 16 -700.000'
 careless 'a lost output' 'output/8-2.txt is missing' 'rm output/8-2.txt'
 careless 'no outputs' 'output/4-1.txt is missing\|.*output/8-3.txt is missing' 'rm -r output'
 careless 'a lost file of ranks' 'ranks-4-1.csv is missing' 'rm ranks-4-1.csv'
@@ -457,6 +466,12 @@ packed() {	# WHAT PATTERN TAR-OPTION...: of an archive
 	run timeout 60 "$summarize" bad.tgz
 	like "packed: $what" "$err$out/$status" "summarize: error: bad.tgz: $pattern/2"
 }
+for jobs in job/results.csv 'job job/results.csv'; do
+	# shellcheck disable=SC2086 # two words
+	run "$summarize" $jobs
+	like "results.csv in $jobs" "$err/$status" \
+		'summarize: error: job/results.csv: results of --csv; name a file of [^|]*/2'
+done
 rm -rf it
 cp -r job it
 ln -sf /etc/passwd it/results.csv

@@ -150,10 +150,12 @@ write('build.txt', 'built: ' + stamp(start), 'commit: abc1234', 'command: cc -st
           for name in sources])
 write('changes.diff')
 facts['DATE'] = facts['DATE'] or stamp(start - 3, '%Y-%m-%dT%H:%M:%SZ')
-with open(os.path.join(top, 'run_ziatest.sh')) as script:
+with open(os.path.join(top, 'run_ziatest.sh')) as script, \
+        open(os.path.join(top, 'job/launches')) as launches:
+    copies = ['\t' + line.rstrip('\n') for line in [*script, *launches]]
     write('environment.txt', *['%s=%s' % fact for fact in {**facts, **extra}.items()],
-          'slurm-wlm 22.05.8', '', 'The batch script:',
-          *['\t' + line.rstrip('\n') for line in script], '', 'The nodes, after the last launch:',
+          'slurm-wlm 22.05.8', '', 'The batch script, and job/launches:',
+          *copies, '', 'The nodes, after the last launch:',
           '%s nodes: interfaces %s, rate 200000 Mb/s, down 0, cores 64, threads 2, memory 251 GiB, '
           'AMD EPYC 7763, 5.14.21' % (system, ppn), '',
           'The programs, after the last launch:', *sums)
