@@ -97,7 +97,7 @@ struct record {
 	struct reading readings[READINGS]; /* from LIBRARIES_LOADED on */
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
 	char parent[16]; /* the name of the parent, truncated by the kernel */
-	bool by_mpirun; /* whether the parent is mpirun or one of its daemons */
+	bool by_mpirun; /* whether the parent is mpirun or a daemon of Open MPI's or Intel MPI's */
 	bool on_launch_node; /* whether ziatest ran on this node */
 	bool one_thread; /* whether MPI_Init was called by the thread that loaded the libraries */
 };

@@ -145,6 +145,14 @@ static bool is_one_of(const char *names, const struct process *process)
 	return strstr(names, word) != NULL;
 }
 
+/* Returns whether PARENT, which created this process, first waited until all nodes had a daemon, as
+ * mpirun and its daemons do. Intel MPI's hydra does so, too, but MPICH's does not. */
+static bool waits_for_daemons(const struct process *parent)
+{
+	return is_one_of(MPIRUN, parent) ||
+	       (is_one_of(" hydra_pmi_proxy ", parent) && getenv("I_MPI_HYDRA_UUID"));
+}
+
 /* Returns whether this process was started by the launcher itself, and not by a process that the
  * launcher started. */
 bool is_started_by_launcher(void)
@@ -201,7 +209,7 @@ void read_creation(struct record *record, int64_t boot)
 	record->at[CREATED] = created.child.born;
 	record->at[PARENT_CREATED] = created.parent.born;
 	strcpy(record->parent, created.parent.name);
-	record->by_mpirun = is_one_of(MPIRUN, &created.parent);
+	record->by_mpirun = waits_for_daemons(&created.parent);
 	/* ziatest becomes the launcher, which may be the parent. It existed before the start. */
 	if (created.child.parent == launcher)
 		record->at[PARENT_CREATED] = UNKNOWN;

@@ -11,7 +11,9 @@
 #include "../../observe/readings.c"
 
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 static const int64_t ms = 1000, s = 1000000;
 static int count, failed;
@@ -223,6 +225,38 @@ static void test_creation(void)
 	ok(read_process("/proc/none", s).born == UNKNOWN, "a process that does not exist");
 }
 
+/* Returns whether a child of this process, which bears the NAME of a daemon, takes it for one that
+ * waits for all other daemons. */
+static bool waits(const char *name)
+{
+	char own[16];
+	pid_t child;
+	int status;
+
+	prctl(PR_GET_NAME, own);
+	prctl(PR_SET_NAME, name);
+	child = fork();
+	if (child == 0) {
+		struct record record = {.at[MAIN_ENTERED] = INT64_MAX};
+
+		read_creation(&record, s);
+		_exit(record.by_mpirun);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		abort();
+	prctl(PR_SET_NAME, own);
+	return WEXITSTATUS(status) == 1;
+}
+
+static void test_daemons(void)
+{
+	ok(waits("orted") && waits("mpirun.openmpi"), "Open MPI's daemons wait for each other");
+	ok(!waits("slurmstepd") && !waits("hydra_pmi_proxy"), "Slurm's and MPICH's do not");
+	setenv("I_MPI_HYDRA_UUID", "1", 1);
+	ok(waits("hydra_pmi_proxy"), "Intel MPI's do");
+	ok(!waits("slurmstepd"), "Slurm's do not in a job step that Intel MPI's have started");
+}
+
 /* How often the simulated clock has been read, and at which of these readings it is interrupted for
  * 500 us; 0 if the real clock is used. Each reading takes 1 us. */
 static int clock_readings, interruption;
@@ -258,6 +292,7 @@ int main(void)
 	test_result();
 	test_launchers();
 	test_creation();
+	test_daemons();
 	test_offset();
 	printf("1..%d\n", count);
 	return failed != 0;
