@@ -220,14 +220,20 @@ FENCE_OF("PMI", PMI_Barrier, (void), (), true)
 FENCE_OF("PMI", PMI_Allgather, (void *in, void *out, int length), (in, out, length), true)
 
 /* Returns the address at which the library that holds Open MPI's start-up is loaded, or NULL if
- * this process uses another MPI. It is looked up until it is found. */
-static void *open_mpi(void)
+ * this process uses another MPI. It is looked up until it is found. If a plugin has loaded it
+ * privately, as Python does, only CALLER's object knows it. */
+static void *open_mpi(void *caller)
 {
 	static _Atomic(void *) library;
 	Dl_info object;
 	void *init;
 
-	if (!library && (init = dlsym(RTLD_DEFAULT, "ompi_mpi_init")) && dladdr(init, &object))
+	if (library)
+		return library;
+	init = dlsym(RTLD_DEFAULT, "ompi_mpi_init");
+	if (!init && dladdr(caller, &object))
+		init = function_of(object.dli_fname, "ompi_mpi_init");
+	if (init && dladdr(init, &object))
 		library = object.dli_fbase;
 	return library;
 }
@@ -240,10 +246,11 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 			   callback_fn *done, void *data)
 {
 	static int (*function)(const void *, size_t, const void *, size_t, callback_fn *, void *);
+	void *caller = __builtin_return_address(0);
 	bool of_all = done && covers_all_ranks(procs, count);
-	int fence = enter_fence("PMIx", of_all, !open_mpi()), result = -1;
+	int fence = enter_fence("PMIx", of_all, !open_mpi(caller)), result = -1;
 
-	find_function((void **)&function, "PMIx_Fence_nb", __builtin_return_address(0));
+	find_function((void **)&function, "PMIx_Fence_nb", caller);
 	if (fence >= 0) {
 		fences[fence].done = done;
 		fences[fence].data = data;
@@ -267,11 +274,12 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 EXPORTED int usleep(useconds_t us)
 {
 	struct timespec time = {us / 1000000, us % 1000000 * 1000};
+	void *caller = __builtin_return_address(0);
 	int i = last_entered;
-	Dl_info caller;
+	Dl_info object;
 
-	if (i >= 0 && !fences[i].waited && !fences[i].ended &&
-	    dladdr(__builtin_return_address(0), &caller) && caller.dli_fbase == open_mpi())
+	if (i >= 0 && !fences[i].waited && !fences[i].ended && dladdr(caller, &object) &&
+	    object.dli_fbase == open_mpi(caller))
 		fences[i].waited = true;
 	return nanosleep(&time, NULL);
 }
