@@ -196,7 +196,7 @@ static void warn_about_launch_clock(const struct run *run)
 /* Prints the warnings about a valid result. */
 void print_warnings(const struct run *run)
 {
-	int earlier, later = find_shared_node(run, false, &earlier);
+	int earlier = 0, later = find_shared_node(run, false, &earlier);
 
 	if (run->size == run->n)
 		print_warning("the job ran on only one node, so nothing crossed the interconnect; "

@@ -9,6 +9,7 @@
  */
 #include "notes.h"
 
+#include <fcntl.h>
 #include <limits.h>
 
 /* Calls from other objects must not come here, although mpi.h may declare these functions as
@@ -18,7 +19,7 @@
 HIDE(MPI_Init, MPI_Send, MPI_Recv, MPI_Sendrecv, MPI_Gather, MPI_Finalize);
 
 struct world world = {-1, -1};
-bool is_guest;
+bool is_guest, holds_stderr;
 
 static int timeout; /* seconds after the start, or 0 for none */
 static int64_t boot; /* the stamp at which this node booted */
@@ -120,15 +121,27 @@ static void report_mismatch(struct world launched)
 	exit(launched.rank > 0 ? 0 : 1);
 }
 
+/* If stderr is closed, no other file may take its place. Writing to what this opens fails. */
+static void hold_stderr(void)
+{
+	int file;
+
+	if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
+		return;
+	file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	holds_stderr = dup2(file, STDERR_FILENO) >= 0;
+	if (file != STDERR_FILENO)
+		close(file);
+}
+
 int MPI_Init(int *argc, char ***argv)
 {
 	struct world launched;
 	int result;
 
-	if (!mine.at[MAIN_ENTERED])
+	hold_stderr();
+	if (!mine.at[MAIN_ENTERED]) /* libziaprobe.so may have seen MPI_Session_init */
 		note_main_entered();
-	else
-		watch_thread(); /* again; libziaprobe.so has seen MPI_Session_init */
 	read_arguments(argc, *argv);
 	result = PMPI_Init(argc, argv);
 	mine.at[INIT_RETURNED] = now();

@@ -40,7 +40,8 @@ const char *fence_interface;
 static atomic_int entered_count; /* number of fences entered */
 
 enum { NOT_YET = -1, FORGOTTEN = -2 };
-static atomic_int wire = NOT_YET; /* PMI's: the first descriptor that "cmd=init" is written to */
+static atomic_int wire =
+	NOT_YET; /* PMI's, from the writing of "cmd=init" to that of "cmd=finalize" */
 
 /* Called when MPI_Init has returned: no later fence counts, and no descriptor is PMI's wire, because
  * its number may soon be that of another file. */
@@ -332,6 +333,8 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 	/* Only now is it certain that DATA can be read. */
 	if (wire == NOT_YET && result >= 8 && memcmp(data, "cmd=init", 8) == 0)
 		wire = file;
+	else if (result > 0 && file == wire && memmem(data, size, "cmd=finalize", 12))
+		wire = NOT_YET;
 	return result;
 }
 

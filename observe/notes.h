@@ -32,6 +32,9 @@ extern struct world world;
 /* Set by libziaprobe.c. A guest must not end its host, the user's program. */
 extern bool is_guest;
 
+/* Whether stderr was closed, and is now held by a file that cannot be written. */
+extern bool holds_stderr;
+
 void note_libraries_loaded(void);
 void note_main_entered(void);
 

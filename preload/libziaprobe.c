@@ -15,7 +15,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -149,26 +148,17 @@ static void run_ziaprobe(void)
 	ziaprobe_main(count, words);
 }
 
-/* Measures the call HOST. If the program has closed stderr, no descriptor of MPI may take its
- * place. */
+/* Measures the call HOST, and leaves the process as it was. */
 static void measure(void)
 {
-	bool is_closed = fcntl(STDERR_FILENO, F_GETFD) < 0;
 	locale_t before = uselocale((locale_t)0);
 
-	if (is_closed) {
-		int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-		is_closed = dup2(file, STDERR_FILENO) >= 0;
-		if (file != STDERR_FILENO)
-			close(file);
-	}
 	is_guest = true;
 	run_ziaprobe();
 	uselocale(before); /* glibc's C locale is static, and need not be freed */
 	unwatch_thread();
 	disarm_timeout();
-	if (is_closed)
+	if (holds_stderr)
 		close(STDERR_FILENO);
 }
 
@@ -225,8 +215,8 @@ EXPORTED int PMPI_Init_thread(int *argc, char ***argv, int required, int *provid
 		     (struct call){{NULL}, argc, argv, true, required, provided, 0});
 }
 
-/* A program that starts a session first, and calls MPI_Init later, enters MPI here. The handles
- * INFO and HANDLER are passed on as they came. */
+/* A program that starts a session first, and calls MPI_Init later, enters MPI here. Its cpu_wait is
+ * not known from then on. The handles INFO and HANDLER are passed on as they came. */
 EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 {
 	static int (*next)(void *, void *, void *);
@@ -234,12 +224,12 @@ EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 	int result = MPI_ERR_OTHER;
 
 	uses_sessions = true;
-	if (is_first)
+	if (is_first) {
 		note_main_entered();
+		unwatch_thread(); /* because MPI_Init may never be called */
+	}
 	find_function((void **)&next, "MPI_Session_init", CALLER);
 	if (next)
 		result = next(info, handler, session);
-	if (is_first)
-		unwatch_thread(); /* because MPI_Init may never be called */
 	return result;
 }

@@ -25,14 +25,13 @@ MPI_Status *MPI_STATUS_IGNORE;
 #define MPI_DEFINE(name, parameters) int(*PMPI_##name) parameters;
 MPI_FUNCTIONS(MPI_DEFINE)
 
-/* Returns Open MPI's object NAME. Searches the program first, which may have a copy (a copy
- * relocation). */
-static void *object(const char *name)
+/* Returns Open MPI's object NAME, which LIBRARY or one that it depends on defines. Searches all
+ * objects first, because the program may have a copy (a copy relocation). */
+static void *object(const char *name, const char *library)
 {
-	void *found = dlsym(RTLD_DEFAULT, name);
+	void *copy = dlsym(RTLD_DEFAULT, name);
 
-	find_function(&found, name, NULL);
-	return found;
+	return copy ? copy : function_of(library, name);
 }
 
 const char *find_mpi(void *init)
@@ -43,7 +42,8 @@ const char *find_mpi(void *init)
 	} functions[] = {
 #define MPI_ENTRY(name, parameters) {&PMPI_##name, "PMPI_" #name},
 		MPI_FUNCTIONS(MPI_ENTRY)};
-	bool is_standard = false, is_open_mpi = false;
+	const char *open_mpi = NULL; /* a library */
+	bool is_standard = false;
 	Dl_info called = {.dli_fname = ""}, library;
 
 	dladdr(init, &called);
@@ -55,17 +55,18 @@ const char *find_mpi(void *init)
 			return functions[i].name;
 		*(void **)functions[i].variable = found;
 		is_standard |= strstr(library.dli_fname, "/libmpi_abi") != NULL;
-		is_open_mpi |= function_of(library.dli_fname, "ompi_mpi_comm_world") != NULL;
+		if (function_of(library.dli_fname, "ompi_mpi_comm_world"))
+			open_mpi = library.dli_fname;
 	}
 	if (is_standard) {
 		MPI_COMM_WORLD = (void *)0x101;
 		MPI_BYTE = (void *)0x247;
 		MPI_INT64_T = (void *)0x258;
 		MPI_STATUS_IGNORE = (void *)0;
-	} else if (is_open_mpi) {
-		MPI_COMM_WORLD = object("ompi_mpi_comm_world");
-		MPI_BYTE = object("ompi_mpi_byte");
-		MPI_INT64_T = object("ompi_mpi_int64_t");
+	} else if (open_mpi) {
+		MPI_COMM_WORLD = object("ompi_mpi_comm_world", open_mpi);
+		MPI_BYTE = object("ompi_mpi_byte", open_mpi);
+		MPI_INT64_T = object("ompi_mpi_int64_t", open_mpi);
 		MPI_STATUS_IGNORE = (void *)0;
 	} else {
 		MPI_COMM_WORLD = (void *)0x44000000;

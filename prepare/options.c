@@ -90,7 +90,7 @@ static void check_command(char **words)
 		     "'%s' is not a program; to set a variable, write 'env %s %s'; if it is a "
 		     "path, use a link without '='",
 		     program, program, words[2] ? words[2] : "...");
-	if (matches(launcher, "(^|[ \t\n])--(bcast|multi-prog)([= \t\n]|$)"))
+	if (matches(launcher, "(^|[ \t\n])--(bcast|multi[a-z-]*)([= \t\n]|$)"))
 		fail(2, "--bcast would copy, and --multi-prog read, /usr/bin/env instead of the "
 			"program; copy it with sbcast before ziatest, or start only one program");
 	for (; *words; words++) /* A script, with a $, may extend LD_PRELOAD. */

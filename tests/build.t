@@ -207,7 +207,7 @@ sed -i 's/-Ipreload/& -DX/' Makefile
 builds 'another command for the library' libziaprobe.so make
 run make -n -B LDFLAGS=-static ziaprobe libziaprobe.so
 is 'a static build: only ziaprobe is static, and sees no fences' \
-	"$(echo "$out" | grep -v ^printf | grep -oE -e '-static|-DSEE_FENCES|-o [a-z.]+' | paste -s -d ' ' -)" \
+	"$(printf '%s\n' "$out" | grep -v ^printf | grep -oE -e '-static|-DSEE_FENCES|-o [a-z.]+' | paste -s -d ' ' -)" \
 	'-static -o ziaprobe -DSEE_FENCES -o libziaprobe.so'
 like 'a build with a static libgcc is none' "$(make -n -B LDFLAGS=-static-libgcc)" '.*SEE_FENCES.*'
 builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0

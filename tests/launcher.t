@@ -373,8 +373,8 @@ done
 # Programs that env would take for variables
 while read -r program next; do
 	# shellcheck disable=SC2086 # one word or none
-	wrong "the program $program" "'$program' is not a program; write 'env $program \
-${next:-\.\.\.}' or, for a path, use a link" 4 'fake -n' "$program" $next
+	wrong "the program $program" "'$program' is not a program; to set a variable, write \
+'env $program ${next:-\.\.\.}'; if it is a path, use a link without '='" 4 'fake -n' "$program" $next
 done <<'END'
 OMP_NUM_THREADS=2 ./solver
 n=4/solver
@@ -414,7 +414,7 @@ accepted 'fake -wdir /LD_PRELOAD' ./LD_PRELOAD/solver LD_PRELOAD.log --LD_PRELOA
 accepted 'fake ${LD_PRELOAD-}' ./solver
 accepted fake sh -c 'LD_PRELOAD=/x.so:$LD_PRELOAD ./solver'
 accepted 'fake --export=ALL,LD_PRELOAD=/x.so -n'
-for launcher in 'fake --bcast=/tmp/copy -n' 'fake --bcast -n' 'fake --multi-prog' \
+for launcher in 'fake --bcast=/tmp/copy -n' 'fake --bcast -n' 'fake --multi-prog' 'fake --multi' \
 	'fake -n {} --bcast'; do
 	wrong "$launcher, with a program" "--bcast would copy, and --multi-prog read, .*" \
 		4 "$launcher" ./solver

@@ -12,9 +12,11 @@ nodes=2
 table='
 # The libraries are loaded: the work of this thread so far, and the stamp
 library      getenv:ZIAPROBE syscall:gettid open:schedstat work REALTIME
-# The program calls MPI_Init: is it to be measured, and is its stderr open?
-library      getenv:ZIAPROBE fcntl uselocale
-# MPI_Init: when this node booted, and the raw clock, to find out later whether the clock jumped
+# The program calls MPI_Init: is it to be measured, and in which locale?
+library      getenv:ZIAPROBE uselocale
+# MPI_Init: is stderr open?
+all          fcntl
+# When this node booted, and the raw clock, to find out later whether the clock jumped
 all          3*(REALTIME BOOTTIME REALTIME) 3*(REALTIME MONOTONIC_RAW REALTIME)
 # The work of this thread so far, for which a file is opened, and the stamp of main
 all          syscall:gettid open:schedstat work REALTIME

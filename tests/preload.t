@@ -314,7 +314,7 @@ for mpi in openmpi mpich; do
 	if has_mpi "$other"; then
 		"mpicc.$other" -o "$dir/stranger" "$tmp/program.c" || exit 1
 		expect foreign 7 "export SLURM_MPI_TYPE=$(pmi "$other")
-			../ziatest 2 '$srun' ../stranger first file" "$result"
+			../ziatest 2 '$alone' ../stranger first file" "$result" "$one_node"
 	fi
 
 	# A delay before MPI_Init

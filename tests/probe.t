@@ -184,6 +184,9 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		"$result" "$one_node" "$error $full"
 	expect nowhere "$fails" 'srun $four 2 ../ziaprobe $(../at now) 2 --csv no/where' "$result" \
 		"$error cannot open 'no/where': No such file or directory$remedy"
+	expect closed 1 '../ziaprobe $(../at now) 1 --csv csv 2>&- >&- <&-; status=$?
+		grep -c ^2 csv >&2; exit $status' \
+		'?ziaprobe: .*'
 	expect protected 1 ': >csv; : >ranks; chmod 222 csv; chmod 444 ranks
 		setpriv --bounding-set=-dac_override,-dac_read_search \
 			../ziaprobe $(../at now) 1 --csv csv --ranks ranks

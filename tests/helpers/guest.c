@@ -162,12 +162,25 @@ static void clear_environment(void)
 
 	for (char **entry = environ; *entry && count < 999; entry++)
 		if (strncmp(*entry, "PM", 2) == 0 || strncmp(*entry, "OMPI_", 5) == 0 ||
-		    strncmp(*entry, "SLURM_", 6) == 0)
+		    strncmp(*entry, "SLURM_", 6) == 0 || strncmp(*entry, "HOME=", 5) == 0)
 			kept[count++] = *entry;
 	environ = kept;
 }
 
 #ifdef SESSIONS
+/* Checks that a write of a bad address fails on each descriptor, one of which was PMI's wire. */
+static void write_nowhere(void)
+{
+	void *volatile nowhere = (void *)8;
+	int ends[2];
+
+	if (pipe(ends) != 0)
+		abort();
+	for (int file = 3; file < 30; file++)
+		if (file != ends[0] && file != ends[1] && dup2(ends[1], file) == file)
+			CHECK(write(file, nowhere, 100) < 0);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Session session;
@@ -182,6 +195,7 @@ int main(int argc, char **argv)
 		MPI_Finalize();
 	}
 	MPI_Session_finalize(&session);
+	write_nowhere();
 	return 0;
 }
 #else
