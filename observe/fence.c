@@ -20,7 +20,8 @@
  * non-blocking fences; and for each usleep in such a fence, a look-up of its caller, until the
  * rank is known to wait. Each read and write of another descriptor costs a comparison.
  *
- * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted.
+ * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted, or
+ * looks the functions up with dlsym, as Intel MPI does in Slurm's libpmi.
  * Builds by hand leave this code out, and so do static builds, which have no other library to call.
  */
 #include "notes.h"
