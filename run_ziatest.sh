@@ -10,7 +10,7 @@
 # scancel, this script ends it and all that it has started, packs what there is, and exits.
 
 die() {	# MESSAGE
-	sleep 1	# if SIGTERM has ended a tool first, it ends the job now
+	sleep 1	# SIGTERM may have ended a tool first, and then ends the job now
 	printf 'run_ziatest.sh: error: %s\n' "$1" >&2
 	exit 1
 }

@@ -330,7 +330,8 @@ case $* in
 	exec sleep 654 ;;
 esac
 END
-chmod +x stubborn/srun
+printf '#!/bin/sh\npgrep -f "sleep 654" >alive\nexec %s "$@"\n' "$(command -v tar)" >stubborn/tar
+chmod +x stubborn/*
 job cancelled-in-srun "PATH=$PWD/stubborn:$PATH" --nodes=1 RUNS=1 PPN=1 &
 
 # The end of a job, whose signal comes one to two minutes after its start. In the background,
@@ -579,7 +580,8 @@ for tool in squeue srun sha256sum tar; do
 				*) echo 0 ;;
 			esac)"
 done
-is 'an srun that ignores SIGTERM is killed' "$(pgrep -f 'sleep 654')" ''
+is 'an srun that ignores SIGTERM is killed before the archive is packed' \
+	"$(cat cancelled-in-srun/alive; pgrep -f 'sleep 654')" ''
 look ending
 was_ended 'a job that runs out of time' ending
 look stuck
