@@ -11,7 +11,7 @@ static const char usage[] = "usage: ziatest [-hvV] [-t SECONDS] [--csv FILE] [--
 
 static const char help[] =
 	"Measure the time from this command until all processes of an MPI job have\n"
-	"exchanged their first message.\n\n"
+	"initialised MPI and exchanged a message with another node.\n\n"
 	"  N         number of processes per node, 1 or more\n"
 	"  launcher  command that starts the job. It must end in the option that takes N,\n"
 	"            contain {}, which N replaces, or begin with N={} if no option takes N.\n"
