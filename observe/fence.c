@@ -92,6 +92,7 @@ void read_fences(struct record *record)
 #ifdef SEE_FENCES
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* How many fence functions this thread is in: a library's PMIx_Fence may call PMIx_Fence_nb. Only
@@ -299,6 +300,17 @@ __attribute__((constructor)) static void find_read_and_write(void)
 
 static atomic_int wire_fence = -1; /* the fence whose answer has not been read yet */
 
+static struct stat wire_file;
+
+/* Returns whether FILE is PMI's wire, and not another file that has got its number since. */
+static bool is_wire(int file)
+{
+	struct stat other;
+
+	return file >= 0 && file == wire && fstat(file, &other) == 0 &&
+	       other.st_dev == wire_file.st_dev && other.st_ino == wire_file.st_ino;
+}
+
 /* If the SIZE bytes at DATA are a command that begins a fence of all ranks, returns its interface;
  * otherwise returns NULL. */
 static const char *fence_command(const void *data, size_t size)
@@ -319,7 +331,7 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 	ssize_t result;
 	int fence = -1;
 
-	if (file >= 0 && file == wire && wire_fence < 0)
+	if (is_wire(file) && wire_fence < 0)
 		interface = fence_command(data, size);
 	if (interface)
 		wire_fence = fence = enter_fence(interface, true, true);
@@ -332,10 +344,9 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 		cancel_fence(fence);
 	}
 	/* Only now is it certain that DATA can be read. */
-	if (wire == NOT_YET && result >= 8 && memcmp(data, "cmd=init", 8) == 0)
+	if (wire == NOT_YET && result >= 8 && memcmp(data, "cmd=init", 8) == 0 &&
+	    fstat(file, &wire_file) == 0)
 		wire = file;
-	else if (result > 0 && file == wire && memmem(data, size, "cmd=finalize", 12))
-		wire = NOT_YET;
 	return result;
 }
 

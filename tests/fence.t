@@ -308,18 +308,18 @@ int main(void)
 		abort();
 	dup2(other[0], wire[0]);
 	wire[1] = other[1];
-	command("cmd=barrier_in"); /* 16 17 */
+	command("cmd=barrier_in"); /* Another file has got the wire's number. */
 	answer();
-	print_count("seven");
-	leave_mpi_init(); /* MPI_Init has returned, and this may be another file's descriptor. */
-	command("cmd=barrier_in");
-	command("cmd=init pmi_version=1"); /* Nothing is learnt again. */
-	command("cmd=barrier_in");
 #ifndef __SANITIZE_ADDRESS__
 	char *volatile bad = NULL;
 	print_result("a bad pointer", write(wire[0], bad, 100));
 #endif
-	print_count("still seven");
+	print_count("six");
+	leave_mpi_init();
+	command("cmd=barrier_in");
+	command("cmd=init pmi_version=1"); /* Nothing is learnt again. */
+	command("cmd=barrier_in");
+	print_count("still six");
 	return 0;
 }
 END
@@ -346,8 +346,8 @@ one that has not ended, PMI: 1000
 one, PMI: 1:1-2 999
 three, PMI: 1:1-2 2:3-4 2:5-6 995
 five, PMI2: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 991
-seven, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 5:16-17 984
-still seven, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 5:16-17 984
+six, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
+still six, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
 END
 cat >ompi.c <<'END'
 #include <unistd.h>
