@@ -124,7 +124,8 @@ install:
 	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
 	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
 clean:
-	rm -f $(programs) $(programs:%=.%.record) build.txt changes.diff .pad tests/bench/results.csv
+	rm -f $(programs) $(programs:%=.%.record) build.txt changes.diff .pad \
+		tests/bench/results.csv
 
 .NOTPARALLEL:	# 'make -j clean all' must clean first.
 .INTERMEDIATE: .pad

@@ -19,8 +19,8 @@
  * counted from 0 here, so the even ones originate. If there is only one block, each process
  * exchanges the byte with itself.
  *
- * The clock runs until the latest stamp that ask() takes. In main(), the comment "Off the clock from
- * here on" marks the end of the timed part.
+ * The clock runs until the latest stamp that ask() takes. In main(), the comment "Off the clock
+ * from here on" marks the end of the timed part.
  *
  * 'mkdir plain; mpicc ziaprobe.c -o plain/ziaprobe' builds the benchmark alone, which neither
  * checks nor explains its result. make links it with observe/, a tool on MPI's profiling interface:
@@ -153,8 +153,8 @@ static int64_t exchange(void)
 	return replied;
 }
 
-/* Prints the result, given the stamps of all ranks, which are 0 for responders. The lowest rank wins
- * a tie. Uses dprintf because stderr may be wide-oriented. Returns whether it could be written. */
+/* Prints the result, given the stamps of all ranks, which are 0 for responders. The lowest rank
+ * wins a tie. Uses dprintf because stderr may be wide-oriented. Returns whether it was written. */
 static bool print_result(const int64_t *stamps)
 {
 	int slowest = 0;

@@ -9,7 +9,7 @@
  * On the clock, between the start stamp and the launcher's first instruction, ziatest formats the
  * command line, prints it and calls exec. It starts no child process, waits for nothing and does
  * not search PATH: prepare() does everything else, before the stamp. Only a launcher that needs a
- * shell gets one. The stamp is read from the realtime clock, because the end is read on other nodes.
+ * shell gets one. The stamp is read from the realtime clock, because other nodes read the end.
  */
 #include "prepare/prepare.h"
 

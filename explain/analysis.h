@@ -1,8 +1,8 @@
 /*
  * analysis.h - what each file in explain/ provides to the others
  *
- * Read explain.c first: it calls the other files, which are the sections below. Then read those from
- * top to bottom: each uses only the ones above it. All run off the clock, on rank 0.
+ * Read explain.c first: it calls the other files, which are the sections below. Then read those
+ * from top to bottom: each uses only the ones above it. All run off the clock, on rank 0.
  */
 #ifndef ANALYSIS_H
 #define ANALYSIS_H

@@ -1,6 +1,6 @@
 /*
- * explain.c - what observe/ calls on rank 0: check_run() before the result is printed, explain_run()
- * after it
+ * explain.c - what observe/ calls on rank 0: check_run() before the result is printed, and
+ * explain_run() after it
  *
  * The run's arrays are allocated and freed here. analysis.h lists the other files of explain/. None
  * of them uses MPI, and all run off the clock.

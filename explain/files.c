@@ -125,7 +125,8 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 		"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host",
 		path_columns,
 		"outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,"
-		"offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi");
+		"offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,"
+		"mpi");
 	FILE *file = open_file("--csv", run->csv, header, true);
 	time_t seconds = (time_t)(run->start / 1000000);
 	char started[32];

@@ -44,8 +44,8 @@ enum { NOT_YET = -1, FORGOTTEN = -2 };
 static atomic_int wire =
 	NOT_YET; /* PMI's, from the writing of "cmd=init" to that of "cmd=finalize" */
 
-/* Called when MPI_Init has returned: no later fence counts, and no descriptor is PMI's wire, because
- * its number may soon be that of another file. */
+/* Called when MPI_Init has returned: no later fence counts, and no descriptor is PMI's wire any
+ * more, because its number may soon be that of another file. */
 void leave_mpi_init(void)
 {
 	entered_count = FENCES;

@@ -1,8 +1,8 @@
 /*
  * notes.h - what each file in observe/ provides to the others, and to libziaprobe.c
  *
- * calls.c defines the MPI functions that ziaprobe.c calls, and uses the other files. They are listed
- * in a good order for reading. The header of each lists what it does on the clock.
+ * calls.c defines the MPI functions that ziaprobe.c calls, and uses the other files. They are
+ * listed in a good order for reading. The header of each lists what it does on the clock.
  *
  * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
  * times are in microseconds, too.

@@ -69,7 +69,8 @@ static bool claim_on_node(enum state state)
 	       errno != EADDRINUSE;
 }
 
-/* On rank 0: notes the time according to the stamps, in us, and that it is UNCHECKED from now on. */
+/* On rank 0: notes the time according to the stamps, in us, and that it is UNCHECKED from now
+ * on. */
 void note_time(int64_t us)
 {
 	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",

@@ -3,10 +3,10 @@
  *
  * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
  * environment variable ZIAPROBE, separated by commas. The library defines the functions that start
- * MPI. In the first call of any of them, it runs ziaprobe's main() with these arguments. When main()
- * calls MPI_Init, the program's own call is carried out. Then the program goes on as if the library
- * were not there. Errors are printed, but have no other
- * effect, except that the job ends if memory is short, and ranks end if the timeout expires.
+ * MPI. In the first call of any of them, it runs ziaprobe's main() with these arguments. When
+ * main() calls MPI_Init, the program's own call is carried out. Then the program goes on as if the
+ * library were not there. Errors are printed, but have no other effect, except that the job ends
+ * if memory is short, and ranks end if the timeout expires.
  *
  * On the clock: the constructor, looking up the functions, splitting the arguments, and the calls
  * for stderr and the locale.

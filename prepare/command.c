@@ -84,8 +84,8 @@ static char *find_probe(void)
 	return path;
 }
 
-/* Returns an assignment to LD_PRELOAD: libziaprobe.so follows the present value, because the library
- * of AddressSanitizer must come first. */
+/* Returns an assignment to LD_PRELOAD: libziaprobe.so follows the present value, because the
+ * library of AddressSanitizer must come first. */
 static char *preload_library(void)
 {
 	char *path = next_to_ziatest("libziaprobe.so"), *present = getenv("LD_PRELOAD");
@@ -103,7 +103,7 @@ static char *preload_library(void)
 
 /* Describes the launch node to ziaprobe. Over ssh, Open MPI's mpirun passes on only variables that
  * begin with OMPI_. SYNC is the maximum error of the clock in us: ZIATEST_SYNC or, if unset, the
- * kernel's, up to its limit, 16 s. STA_UNSYNC is not used: chrony without rtcsync never clears it. */
+ * kernel's, up to its limit, 16 s. STA_UNSYNC is not used, as chrony may never clear it. */
 static void describe_launch_node(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");

@@ -66,8 +66,8 @@ static int matches(const char *string, const char *pattern)
 /* Checks the launcher and, unless it is NULL, the program in WORDS. env starts the program. */
 static void check_command(char **words)
 {
-	/* Matches LD_PRELOAD as a word (-genv LD_PRELOAD FILE) or in an assignment, but not as a part
-	 * of a longer name. */
+	/* Matches LD_PRELOAD as a word (-genv LD_PRELOAD FILE) or in an assignment, but not as a
+	 * part of a longer name. */
 	const char *preload = "(^|[ \t\n])LD_PRELOAD([ \t\n]|$)|(^|[^A-Za-z0-9_])LD_PRELOAD=";
 	const char *launcher = words[0], *program = words[1];
 

@@ -31,7 +31,8 @@ preloads() {	# NAME LIBRARY
 		"$("${cross-}nm" -D --defined-only "$2" | sed 's/.* //' | grep -v ^_ | sort)" \
 		"$(echo "$starts $fences" | tr ' ' '\n' | sort)"
 	is "$1: the library needs no MPI" "$("${cross-}readelf" -d "$2" |
-		sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libdl|ld-linux.*)\.so')" ''
+		sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+		grep -vE '^(libc|libdl|ld-linux.*)\.so')" ''
 }
 built '-O0' CFLAGS=-O0
 built 'gcc, -O3, LTO, -s, --gc-sections' \
@@ -56,7 +57,8 @@ cross=aarch64-linux-gnu-
 if has ${cross}gcc && has mpicc.openmpi; then
 	# Uses the MPI headers of this machine; there is no MPI library to link with.
 	include=$(mpicc.openmpi --showme:incdirs | sed 's/[^ ]\{1,\}/-I&/g')
-	built aarch64 CC=${cross}gcc MPICC="${cross}gcc $include" LDFLAGS=-Wl,--unresolved-symbols=ignore-all
+	built aarch64 CC=${cross}gcc MPICC="${cross}gcc $include" \
+		LDFLAGS=-Wl,--unresolved-symbols=ignore-all
 	like 'aarch64: the machine' "$(readelf -h ziaprobe | grep Machine)" ' *Machine: *AArch64'
 	run make -s ziatest CC=${cross}gcc
 	is 'aarch64: ziatest builds silently' "$out$err/$status" /0
@@ -207,7 +209,8 @@ sed -i 's/-Ipreload/& -DX/' Makefile
 builds 'another command for the library' libziaprobe.so make
 run make -n -B LDFLAGS=-static ziaprobe libziaprobe.so
 is 'a static build: only ziaprobe is static, and sees no fences' \
-	"$(printf '%s\n' "$out" | grep -v ^printf | grep -oE -e '-static|-DSEE_FENCES|-o [a-z.]+' | paste -s -d ' ' -)" \
+	"$(printf '%s\n' "$out" | grep -v ^printf |
+		grep -oE -e '-static|-DSEE_FENCES|-o [a-z.]+' | paste -s -d ' ' -)" \
 	'-static -o ziaprobe -DSEE_FENCES -o libziaprobe.so'
 like 'a build with a static libgcc is none' "$(make -n -B LDFLAGS=-static-libgcc)" '.*SEE_FENCES.*'
 builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0

@@ -207,6 +207,6 @@ END
 		sed -n 's/.* has spent \(.*\) ms in MPI_Init: cpu /\1 /p' |
 		awk '{ print $1 - $2 - $5 - $8 }' | sort -u)" 0
 	is "$mpi, full: the files are written" \
-		"$(cd "$dir/full" && wc -l csv ranks | awk '{ print $1 }' | paste -s -d ' ' -)" '2 7 9'
+		"$(cd "$dir/full" && cat csv ranks | wc -l)" 9
 done
 finish

@@ -171,8 +171,8 @@ for mpi in openmpi mpich; do
 	fi
 	# A wrapper that sleeps, and starts the program in namespaces of its own, as containers do
 	for space in pid mount; do
-		printf '#!/bin/sh\n[ "$(hostname)" != "$LATE" ] || sleep 2\nexec unshare %s "$@"\n' \
-			"--$space --fork --mount-proc" >"$dir/$space"
+		printf '%s\n' '[ "$(hostname)" != "$LATE" ] || sleep 2' \
+			"exec unshare --$space --fork --mount-proc \"\$@\"" >"$dir/$space"
 		# One rank a node, because Open MPI crashes if two ranks share a process id.
 		expect "in-$space" 0 "LATE=$node ../ziatest -v 1 \\
 			'srun -N 3 -n 3 --ntasks-per-node' sh ../$space ../guest plain" \

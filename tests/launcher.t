@@ -374,7 +374,8 @@ done
 while read -r program next; do
 	# shellcheck disable=SC2086 # one word or none
 	wrong "the program $program" "'$program' is not a program; to set a variable, write \
-'env $program ${next:-\.\.\.}'; if it is a path, use a link without '='" 4 'fake -n' "$program" $next
+'env $program ${next:-\.\.\.}'; if it is a path, use a link without '='" \
+		4 'fake -n' "$program" $next
 done <<'END'
 OMP_NUM_THREADS=2 ./solver
 n=4/solver

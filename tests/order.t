@@ -1,7 +1,7 @@
 #!/bin/sh
 # What runs on the clock, in order: the calls with which ziaprobe reads clocks, its environment and
-# files, arms the timeout and uses MPI, between main and the timed MPI_Gather, as a preloaded library
-# records them, compared with the table below
+# files, arms the timeout and uses MPI, between main and the timed MPI_Gather, as a preloaded
+# library records them, compared with the table below
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=2

@@ -283,7 +283,8 @@ for mpi in openmpi mpich; do
 		LEFT=\$LD_PRELOAD:\$AFTER $launch sh ../after.sh ../program first file" "$result"
 	expect preload-before 7 "export LD_PRELOAD=$dir/profiler.so$preloaded
 		LEFT=\$LD_PRELOAD $launch ../program first file" "$result"
-	expect fail 9 "FAULT=fail AFTER=$dir/profiler.so $launch sh ../after.sh ../program first file"
+	expect fail 9 "FAULT=fail AFTER=$dir/profiler.so \\
+		$launch sh ../after.sh ../program first file"
 
 	# The timeout, and alarms of the program's own: one that has come and is blocked, one that
 	# comes during MPI_Init or soon after it, and one that comes much later
@@ -297,7 +298,8 @@ for mpi in openmpi mpich; do
 		../program first file" "$timeout [01] on n1 $spent" "$timeout [23] on n2 $spent"
 	expect hang 124 "FAULT=hang AFTER=$dir/profiler.so \\
 		../ziatest -t 5 2 '$srun' sh ../after.sh ../program first file" \
-		"$timeout [01] on n1 has .* MPI_Init.*" "*$timeout [0-5] on n[123] has .* MPI_Init.*"
+		"$timeout [01] on n1 has .* MPI_Init.*" \
+		"*$timeout [0-5] on n[123] has .* MPI_Init.*"
 
 	# Errors are printed once, and the program runs on.
 	expect arguments 7 "$direct ZIAPROBE=1,2 ../program first file" \

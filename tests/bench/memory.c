@@ -1,5 +1,5 @@
-/* Preloaded into ziaprobe, as a job of one process: prints what that process has used until it calls
- * PMPI_Finalize, which ziaprobe does in an MPI_Finalize of its own.
+/* Preloaded into ziaprobe, as a job of one process: prints what that process has used until it
+ * calls PMPI_Finalize, which ziaprobe does in an MPI_Finalize of its own.
  *
  *	commit charge (KiB)  resident (KiB)  page faults  bytes read  bytes from disk
  *
