@@ -40,9 +40,9 @@ const char *fence_interface;
 
 static atomic_int entered_count; /* number of fences entered */
 
+/* PMI's wire: the first descriptor to which "cmd=init" is written */
 enum { NOT_YET = -1, FORGOTTEN = -2 };
-static atomic_int wire =
-	NOT_YET; /* PMI's, from the writing of "cmd=init" to that of "cmd=finalize" */
+static atomic_int wire = NOT_YET;
 
 /* Called when MPI_Init has returned: no later fence counts, and no descriptor is PMI's wire any
  * more, because its number may soon be that of another file. */

@@ -9,7 +9,7 @@
  * if memory is short, and ranks end if the timeout expires.
  *
  * On the clock: the constructor, looking up the functions, splitting the arguments, and the calls
- * for stderr and the locale.
+ * for the locale.
  */
 #include "../observe/notes.h"
 
