@@ -56,7 +56,7 @@ def describe(launch):
         text = 'no status'
     elif launch.status == 0 and not kept['failure']:
         text += ', but its row of results.csv or its file of ranks is missing'
-    clues = list(dict.fromkeys(kept['cause'] + kept['failure'] + kept['error']))
+    clues = list(dict.fromkeys(kept['calls'] + kept['cause'] + kept['failure'] + kept['error']))
     return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *clues[:3]])
 
 def silence(launch):

@@ -49,6 +49,7 @@ TIMEOUT = re.compile(r'timeout of [0-9]+ s: (?:rank [0-9]+|a rank) on ([^\s.]+)'
 # The lines of an output that are kept: nine of each sort
 SORTS = {'result': 'Time test was completed in', 'failure': 'zia(?:test|probe): error:',
          'warning': 'ziaprobe: warning:',
+         'calls': 'ziaprobe: error: (?:rank [0-9]+|a rank) on [^ ]+ is in ',
          'not ended': 'the step has not ended|Slurm did not say whether the step has ended',
          'cause': 'PMI support|OPAL ERROR: Unreachable|execve|shared libraries|failed on node|'
                   'Node failure on|not found',

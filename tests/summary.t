@@ -292,6 +292,10 @@ silent() {	# WHAT PATTERN NODE...: after a timeout of launch 2, in which these n
 }
 silent 'two nodes are silent' \
 	'; no response from: n3.x.org n7.x.org\|    ziaprobe: error: timeout' n1 n2 n4 n5 n6 n8
+honest 'the calls of a hung rank' 0 \
+	'status 124[^|]*\|    [a-z: ]*rank 5 on n3 is in recv [^|]*\|    ziaprobe: error: timeout' \
+	'fails 8-2 124 "$(timeouts n3 n4)
+ziaprobe: error: rank 5 on n3 is in recv [libc.so.6] < MPI_Init"'
 silent 'one node speaks' \
 	'; response from n1.x.org only: the others are silent, or its clock is ahead\|' n1
 silent 'all nodes speak' '\|' n1 n2 n3 n4 n5 n6 n7 n8
