@@ -193,6 +193,20 @@ static void warn_about_launch_clock(const struct run *run)
 		      how_wrong);
 }
 
+/* Warns if --where may have shortened the time: sleep() and poll(), for example, return early if a
+ * signal arrives. */
+static void warn_about_interruptions(const struct run *run)
+{
+	int count = 0;
+
+	for (int rank = 0; rank < run->size; rank++)
+		count += run->records[rank].interrupted;
+	if (count > 0)
+		print_warning("--where interrupted %d rank%s in MPI_Init; if %s slept or polled "
+			      "there, that ended early, and the time is too short\n",
+			      count, count > 1 ? "s" : "", count > 1 ? "they" : "it");
+}
+
 /* Prints the warnings about a valid result. */
 void print_warnings(const struct run *run)
 {
@@ -209,4 +223,5 @@ void print_warnings(const struct run *run)
 			      earlier, later, host_of(run, earlier), host_of(run, later));
 	warn_about_launch_clock(run);
 	warn_about_clocks(run);
+	warn_about_interruptions(run);
 }

@@ -92,13 +92,16 @@ struct record {
 	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
 	struct estimate jump; /* of the clock, from main until the clocks were compared */
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
+	uint64_t cpus; /* a hash of the set of CPUs on which this rank may run */
 	uint64_t node; /* a hash of the kernel's boot id or, without one, of the nodename */
+	int cpu_count; /* of that set; 0 if it is not known */
 	int partner; /* the rank that this originator sends its byte to; -1 on a responder */
 	struct reading readings[READINGS]; /* from LIBRARIES_LOADED on */
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
 	char parent[16]; /* the name of the parent, truncated by the kernel */
 	bool by_mpirun; /* whether the parent is mpirun or a daemon of Open MPI's or Intel MPI's */
 	bool on_launch_node; /* whether ziatest ran on this node */
+	bool interrupted; /* by --where, while it worked in MPI_Init */
 	bool one_thread; /* whether MPI_Init was called by the thread that loaded the libraries */
 };
 

@@ -60,6 +60,20 @@ static void print_partner(const struct run *run, enum column column, int rank, c
 		fprintf(out, "%s%s", with, place_of(run, partner));
 }
 
+/* If all ranks of RANK's block may run on the same CPUs only, and those are fewer than the ranks,
+ * prints how many they share: a binding was forgotten or is wrong. */
+static void print_shared_cpus(const struct run *run, int rank)
+{
+	const struct record *first = run->records + rank / run->n * run->n;
+
+	for (int i = 1; i < run->n; i++)
+		if (first[i].cpus != first->cpus)
+			return;
+	if (first->cpu_count > 0 && first->cpu_count < run->n)
+		fprintf(out, " (%d ranks share %d CPU%s)", run->n, first->cpu_count,
+			first->cpu_count > 1 ? "s" : "");
+}
+
 /* Prints the step of the critical path that stands out, if there is one. */
 static void print_outlier(const struct run *run, const struct outlier *outlier)
 {
@@ -82,8 +96,11 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 		fprintf(out, " and %d more rank%s there", outlier->others,
 			outlier->others > 1 ? "s" : "");
 	print_partner(run, step->column, step->end.rank, " with ");
-	fprintf(out, ", %s ms above the median%s\n", format_value(step->column, outlier->excess),
+	fprintf(out, ", %s ms above the median%s", format_value(step->column, outlier->excess),
 		kinds[outlier->kind]);
+	if (outlier->kind == CPU_WAIT)
+		print_shared_cpus(run, step->end.rank);
+	fputc('\n', out);
 }
 
 static void print_path(const struct run *run, const struct path *path)

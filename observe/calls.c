@@ -21,7 +21,7 @@ HIDE(MPI_Init, MPI_Send, MPI_Recv, MPI_Sendrecv, MPI_Gather, MPI_Finalize);
 struct world world = {-1, -1};
 bool is_guest, holds_stderr;
 
-static int timeout; /* seconds after the start, or 0 for none */
+static const char *timeout, *where; /* seconds after the start, or NULL */
 static int64_t boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
 static int first_peer = -1; /* the first rank that this one sends to or receives from */
@@ -60,7 +60,6 @@ static void take_options(int *argc, char **argv)
 
 	for (next = first; next < *argc; next += words) {
 		const char *option = argv[next], *value = argv[next + 1]; /* NULL at the end */
-		int64_t seconds = to_number(value, INT_MAX);
 
 		words = 2;
 		if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
@@ -70,9 +69,12 @@ static void take_options(int *argc, char **argv)
 			run.csv = value;
 		} else if (value && strcmp(option, "--ranks") == 0) {
 			run.ranks = value;
-		} else if (seconds > 0 &&
+		} else if (to_number(value, INT_MAX) > 0 &&
 			   (strcmp(option, "-t") == 0 || strcmp(option, "--timeout") == 0)) {
-			timeout = (int)seconds;
+			timeout = value;
+		} else if (to_ms(value) > 0 &&
+			   (strcmp(option, "-w") == 0 || strcmp(option, "--where") == 0)) {
+			where = value;
 		} else {
 			break;
 		}
@@ -99,6 +101,8 @@ static void read_arguments(int *argc, char **argv)
 	mine.at[START] = sec * 1000000 + usec;
 	if (timeout)
 		arm_timeout(timeout);
+	if (where)
+		arm_where(where);
 }
 
 /* Prints, once per job, that MPI and the launcher do not match. LAUNCHED is the world that the
@@ -143,6 +147,7 @@ int MPI_Init(int *argc, char ***argv)
 	if (!mine.at[MAIN_ENTERED]) /* libziaprobe.so may have seen MPI_Session_init */
 		note_main_entered();
 	read_arguments(argc, *argv);
+	enter_stack(__builtin_return_address(0));
 	result = PMPI_Init(argc, argv);
 	mine.at[INIT_RETURNED] = now();
 	note_work(INIT_RETURNED);
@@ -248,6 +253,7 @@ int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *d
 	int result;
 
 	note_state(WAITS_FOR_OTHERS, -1, now());
+	disarm_where();
 	result = PMPI_Gather(sent, sent_count, sent_type, data, count, type, root, comm);
 	if (result != MPI_SUCCESS)
 		return result;

@@ -51,6 +51,8 @@ struct work work_since(enum mark mark);
 /* ---- process.c: this process's rank, node, creation and program ---- */
 
 int64_t to_number(const char *text, int64_t max);
+int64_t to_ms(const char *text);
+uint64_t hash(const void *data, size_t size);
 struct world launched_world(void);
 void make_printable(char *text);
 void identify_node(struct record *record);
@@ -76,7 +78,7 @@ void read_fences(struct record *record);
 void *function_of(const char *file, const char *name);
 void find_function(void **function, const char *name, void *caller);
 
-/* ---- timeout.c: what this rank is doing, and what it does when the timeout expires ---- */
+/* ---- stack.c: where this rank is, in words ---- */
 
 /* Rank 0 is UNCHECKED from MPI_Gather's return until its checks are done. */
 enum state {
@@ -92,10 +94,20 @@ enum state {
 
 void note_state(enum state state, int rank, int64_t since);
 void note_time(int64_t us);
+void enter_stack(void *address);
+void load_stack(void);
+void close_claim(void);
+enum state find_state(void);
+void print_state(const char *severity, const char *moment);
+
+/* ---- timeout.c: when it says so: for --timeout and --where ---- */
+
 void sleep_second(void);
-void arm_timeout(int seconds);
+void arm_timeout(const char *seconds);
 void disarm_timeout(void);
 void stop_if_timed_out(void);
+void arm_where(const char *seconds);
+void disarm_where(void);
 
 /* ---- gather.c: the comparison of clocks, and the second gather ---- */
 

@@ -7,6 +7,7 @@
 #include "notes.h"
 
 #include <limits.h>
+#include <sched.h>
 #include <sys/stat.h>
 
 /* Returns the number in TEXT, or -1 if TEXT does not consist of decimal digits or the number is
@@ -19,6 +20,23 @@ int64_t to_number(const char *text, int64_t max)
 		return -1;
 	number = strtoll(text, NULL, 10); /* INT64_MAX if it is out of range */
 	return number > max ? -1 : number;
+}
+
+/* Returns TEXT, seconds with at most three decimals, in ms, or -1 if it is anything else. */
+int64_t to_ms(const char *text)
+{
+	size_t whole = text ? strcspn(text, ".") : 0;
+	const char *decimals;
+	char digits[20];
+
+	if (whole == 0 || whole > 10)
+		return -1;
+	decimals = text[whole] ? text + whole + 1 : "0";
+	if (!*decimals || strlen(decimals) > 3)
+		return -1;
+	snprintf(digits, sizeof digits, "%.*s%s%.*s", (int)whole, text, decimals,
+		 3 - (int)strlen(decimals), "00");
+	return to_number(digits, INT64_MAX);
 }
 
 /* Returns this process's rank and the number of processes, as its launcher gives them in
@@ -55,17 +73,18 @@ void make_printable(char *text)
 			*text = *text == '\t' ? ' ' : '?';
 }
 
-/* Returns the 64-bit FNV-1a hash of TEXT. */
-static uint64_t hash(const char *text)
+/* Returns the 64-bit FNV-1a hash of the SIZE bytes at DATA. */
+uint64_t hash(const void *data, size_t size)
 {
 	uint64_t result = 0xcbf29ce484222325;
 
-	for (; *text; text++)
-		result = (result ^ (unsigned char)*text) * 0x100000001b3;
+	for (const unsigned char *byte = data; byte < (const unsigned char *)data + size; byte++)
+		result = (result ^ *byte) * 0x100000001b3;
 	return result;
 }
 
-/* Fills in which node this is, and whether ziatest ran on it. The kernel's boot id identifies a
+/* Fills in which node this is, on which of its CPUs this thread may run, and whether ziatest ran on
+ * it. The kernel's boot id identifies a
  * node even if containers on different nodes share a host name, or containers on one node have
  * different host names. */
 void identify_node(struct record *record)
@@ -73,6 +92,7 @@ void identify_node(struct record *record)
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
 	const char *launch_node = getenv("OMPI_ZIATEST_NODE");
 	char id[HOST_NAME_MAX + 1] = "", processor[MPI_MAX_PROCESSOR_NAME] = "";
+	cpu_set_t cpus[8] = {0}; /* 8192 CPUs, the most that Linux supports */
 	int length;
 
 	if (!file || !fgets(id, sizeof id, file))
@@ -80,7 +100,10 @@ void identify_node(struct record *record)
 	if (file)
 		fclose(file);
 	id[strcspn(id, "\n")] = '\0';
-	record->node = hash(id);
+	record->node = hash(id, strlen(id));
+	if (sched_getaffinity(0, sizeof cpus, cpus) == 0)
+		record->cpu_count = CPU_COUNT_S(sizeof cpus, cpus);
+	record->cpus = hash(cpus, sizeof cpus);
 	record->on_launch_node = launch_node && strcmp(launch_node, id) == 0;
 	PMPI_Get_processor_name(processor, &length);
 	snprintf(record->host, sizeof record->host, "%.64s", processor);

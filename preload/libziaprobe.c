@@ -158,6 +158,7 @@ static void measure(void)
 	uselocale(before); /* glibc's C locale is static, and need not be freed */
 	unwatch_thread();
 	disarm_timeout();
+	disarm_where();
 	if (holds_stderr)
 		close(STDERR_FILENO);
 }

@@ -6,7 +6,8 @@
 #include <regex.h>
 #include <stdarg.h>
 
-static const char usage[] = "usage: ziatest [-hvV] [-t SECONDS] [--csv FILE] [--ranks FILE] N "
+static const char usage[] = "usage: ziatest [-hvV] [-t SECONDS] [-w SECONDS] [--csv FILE] "
+			    "[--ranks FILE] N "
 			    "[\"launcher and its options\" [program [argument...]]]\n";
 
 static const char help[] =
@@ -22,6 +23,8 @@ static const char help[] =
 	"  --ranks FILE           write one row for each rank to FILE\n"
 	"  -t, --timeout SECONDS  end all ranks SECONDS after the start, and print what\n"
 	"                         they were doing; end a program only during MPI_Init\n"
+	"  -w, --where SECONDS    SECONDS after the start, such as 0.7, print the calls that\n"
+	"                         late ranks are in, and go on\n"
 	"  -h, --help             print this help and exit\n"
 	"  -V, --version          print the version and exit\n\n"
 	"  ziatest 4 \"mpirun --map-by ppr:{}:node\"\n"
@@ -117,22 +120,22 @@ static char *absolute(char *name)
 char **read_options(int argc, char **argv, char **arguments)
 {
 	static const struct option options[] = {
-		{"verbose", no_argument, NULL, 'v'},
-		{"csv", required_argument, NULL, 'c'},
-		{"ranks", required_argument, NULL, 'r'},
-		{"timeout", required_argument, NULL, 't'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{NULL, 0, NULL, 0},
+		{"verbose", no_argument, NULL, 'v'},     {"csv", required_argument, NULL, 'c'},
+		{"ranks", required_argument, NULL, 'r'}, {"timeout", required_argument, NULL, 't'},
+		{"where", required_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},     {NULL, 0, NULL, 0},
 	};
-	static char *const names[] = {
-		['v'] = "--verbose", ['c'] = "--csv", ['r'] = "--ranks", ['t'] = "--timeout"};
+	static char *const names[] = {['v'] = "--verbose",
+				      ['c'] = "--csv",
+				      ['r'] = "--ranks",
+				      ['t'] = "--timeout",
+				      ['w'] = "--where"};
 	const char *current = argv[1]; /* what getopt_long reads next */
 	char **end = arguments + 1, **words;
 	int option, verbose = 0;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+vt:hV", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+vt:w:hV", options, NULL)) != -1) {
 		if (option == 'h')
 			exit(printf("%s\n%s", usage, help) < 0 || fflush(stdout) != 0);
 		if (option == 'V')
@@ -147,6 +150,11 @@ char **read_options(int argc, char **argv, char **arguments)
 		}
 		if (option == 't')
 			optarg = number("--timeout", optarg);
+		if (option == 'w' &&
+		    (!matches(optarg, "^[0-9]{1,9}([.][0-9]{1,3})?$") || !matches(optarg, "[1-9]")))
+			fail(2,
+			     "--where must be a number of seconds above 0, such as 0.7, not '%s'",
+			     optarg);
 		if (!*optarg)
 			fail(2, "empty file name for --csv or --ranks; name a file");
 		*end++ = names[option];

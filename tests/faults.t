@@ -1,7 +1,8 @@
 #!/bin/sh
 # Faults injected into real clusters: when the timeout expires, one rank per node and state prints
-# what it is waiting for, and the job ends. Whatever breaks, the status is not 0, there is no result
-# unless it came before the fault, and no process is left.
+# what it is waiting for, and the job ends; with --where, one that is late does, and the job goes on.
+# Whatever breaks, the status is not 0, there is no result unless it came before the fault, and
+# no process is left.
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 nodes=3
@@ -12,11 +13,16 @@ init="has spent $s in MPI_Init: cpu $s, cpu_wait $s, blocked $s"
 fence="has waited $s in a fence of MPI_Init"
 others="has waited $s for other ranks, after its exchange"
 unchecked="$others; the time, not checked, was [0-9]+\.[0-9]{3} ms"
-any="$late [0-5] on n[1-3] has (waited|spent) $s .*"
+calls='ziaprobe: error: rank'	# the second line of a rank that works in MPI_Init
+any="($late [0-5] on n[1-3] has (waited|spent) $s .*|$calls [0-5] on n[1-3] is in .* < .*)"
+interrupted='ziaprobe: warning: --where interrupted (1 rank|2 ranks) in MPI_Init; if (it|they) .*'
 
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	shim_build $mpi
+	echo '#include <mpi.h>
+		int main(void) { return MPI_Init(0, 0) || MPI_Finalize(); }' >"$dir/program.c"
+	"mpicc.$mpi" -o "$dir/program" "$dir/program.c" || exit 1
 	cat >"$dir/ziaprobe" <<'END'
 #!/bin/sh
 # Runs ziaprobe, under the command $MASK if set, with the fault $SHIM; rank $STOP is stopped before
@@ -50,7 +56,7 @@ END
 #!/bin/sh
 # alarm CALL.RANK...: when each RANK has reached its CALL, the timeout expires for all ranks
 "${0%/*}/await" "$@"
-pkill -63 -x ziaprobe	# SIGRTMAX - 1
+pkill "-${SIGNAL-63}" -x ziaprobe	# by default, SIGRTMAX - 1, the timeout's
 END
 	cat >"$dir/alarm_and_kill" <<'END'
 #!/bin/sh
@@ -67,10 +73,10 @@ END
 	case $mpi in
 	openmpi)
 		mpirun='mpirun.openmpi -x STOP -x ALARM -x SHIM --host n1:2,n2:2,n3:2 -npernode'
-		waits=Nap ;;
+		waits=Nap hook=PMIx_Init ;;
 	mpich)
 		mpirun='mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn'
-		waits=Fence ;;
+		waits=Fence hook=write ;;
 	esac
 	export srun waits	# for the shells of the cases
 
@@ -96,12 +102,9 @@ END
 	mpich) alarm=alarm_and_kill ;;
 	esac
 	expect stopped "$fails" "ALARM=$alarm STOP=3 ../ziatest -t 99 2 \"$mpirun\"" \
-		"$late [01] on n1 $entered" \
-		"?$late 1 on n1 $entered" \
-		"$late 2 on n2 $entered" \
-		"?$late 3 .*" \
-		"$late [45] on n3 $entered" \
-		"?$late 5 on n3 $entered"
+		"$late [01] on n1 $entered" "*($late|$calls) [01] on n1 .*" \
+		"$late 2 on n2 $entered" "*($late|$calls) [23] on n2 .*" \
+		"$late [45] on n3 $entered" "*($late|$calls) [45] on n3 .*"
 	expect late-init "$fails" \
 		'come="$waits.0 $waits.1 $waits.2 $waits.4 $waits.5"
 		export SHIM="3 Pmix ../alarm $come; sleep 60"
@@ -109,7 +112,40 @@ END
 		"$late [01] on n1 $fence" \
 		"$late 2 on n2 $fence" \
 		"$late 3 on n2 $init" \
+		"$calls 3 on n2 is in wait4 \[libc.* < \[shim\.so\] < $hook < .* < MPI_Init( .*)?" \
 		"$late [45] on n3 $fence"
+	# With --where, the same fault in a random rank ends when the rank has said where it is. The
+	# signal is sent when all others wait, or it is the timer's.
+	draw_number 6
+	rank=$((drawn - 1)) node=n$(((drawn + 1) / 2))
+	rest=$(printf "$waits.%s " 0 1 2 3 4 5 | sed "s/$waits.$rank //")
+	there="$hook < .* < MPI_Init( .*)?"
+	expect where 0 \
+		"come='$rest'"'
+		export SIGNAL=62 SHIM="'$rank' Pmix ../alarm $come; ../await_output \" is in \""
+		../ziatest -w 99 2 "$srun"' \
+		"$result" "$interrupted" \
+		"ziaprobe: note: after 99 s: rank $rank on $node $init" \
+		"ziaprobe: note: rank $rank on $node is in wait4 \[libc.* < \[shim\.so\] < $there"
+	expect where-program 0 \
+		"export SHIM='$rank Pmix ../await_output \" is in .*shim.so\"'"'
+		../ziatest --where 5.25 2 "$srun" \
+			sh -c "LD_PRELOAD=\$LD_PRELOAD:../shim.so exec ../program"' \
+		"$result" "$interrupted" \
+		"*ziaprobe: note: .*rank [0-5] on $node .*" \
+		"ziaprobe: note: after 5.25 s: rank $rank on $node $init" \
+		"ziaprobe: note: rank $rank on $node is in wait4 \[libc.* < \[shim\.so\] < $there" \
+		"*ziaprobe: note: .*rank [0-5] on $node .*"
+	# A partner in the exchange is named; those that wait for others after it say nothing.
+	expect where-exchange 0 \
+		'SHIM="1 Send ../await_output MPI_Recv" ../ziatest -w 5 2 "$srun"' \
+		"$result" \
+		"ziaprobe: note: after 5 s: rank 1 on n1 has waited $s in MPI_Send, to rank 3" \
+		"ziaprobe: note: after 5 s: rank 3 on n2 has waited $s in MPI_Recv, from rank 1" \
+		"ziaprobe: note: after 5 s: rank 5 on n3 has waited $s in MPI_(Send|Recv), .* rank 1"
+	# A launch that is faster, and one that is already later when it calls MPI_Init
+	expect where-fast 0 '../ziatest -w 99 2 "$srun"' "$result"
+	expect where-over 0 '../ziatest --where 0.001 2 "$srun"' "$result"
 	# An originator that is stuck in the exchange; each rank's mask blocks the signal
 	expect originator "$fails" \
 		'come="Gather.0 Gather.2 Gather.4 Recv.3 Send.5"
@@ -156,7 +192,7 @@ END
 	expect refused-time "$fails" \
 		'export SHIM="0 Finalize kill -63 \$PPID; ../await_output rank.0" HELPER=1
 		../ziatest -t 99 2 "srun --distribution=cyclic ${srun#srun }"' \
-		"$late 0 on n1 $others" 'ziaprobe: error: wrong placement: .*'
+		'ziaprobe: error: wrong placement: .*' "$late 0 on n1 $others"
 	# A FIFO that nobody reads
 	expect writing "$fails" \
 		'mkfifo fifo

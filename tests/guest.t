@@ -225,7 +225,7 @@ for mpi in openmpi mpich; do
 	run_cases 1
 
 	# Linux may count a sleep as waiting for a CPU if the task moves to another one meanwhile.
-	slept=', mostly (blocked|waiting for a CPU)'
+	slept=', mostly (blocked|waiting for a CPU)( \(.*\))?'
 	outlier sleep setup "$slept"
 	outlier spin setup ', mostly on the CPU'
 	outlier library exec "$slept"

@@ -44,6 +44,12 @@ for option in '-t 30' --timeout=0030; do
 	like "$option and -vv are passed on" "$out" \
 		"\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[30\]\[--verbose\]"
 done
+for option in '-w 0.75' --where=0.75; do
+	# shellcheck disable=SC2086 # one word or two
+	run ziatest $option -t 9 4 fake
+	like "$option and -t are passed on" "$out" \
+		"\[4\]\[./ziaprobe\]$stamped\[4\]\[--where\]\[0.75\]\[--timeout\]\[9\]"
+done
 run ziatest --ranks 'a b.csv' -v --csv "it's" --csv '$HOME' 4 fake
 like 'files and -v are passed on unchanged' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\
 \[--ranks\]\[a b.csv\]\[--verbose\]\[--csv\]\[it's\]\[--csv\]\[\\\$HOME\]"
@@ -361,6 +367,10 @@ for n in 0 3.5 '' 4x ' 4' +4 2147483648 99999999999999999999; do
 done
 for seconds in 0 -1 x 2147483648; do
 	wrong "--timeout '$seconds'" "--timeout $needed '$seconds'" --timeout "$seconds" 4 fake
+done
+for seconds in 0 0.000 -1 x 1. .5 1.2345 1,5 1e3 9999999999; do
+	wrong "--where '$seconds'" "--where must be a number of seconds above 0, such as 0.7, not \
+'$(echo "$seconds" | sed 's/[.]/\\&/')'" --where "$seconds" 4 fake
 done
 wrong '-n4' "unknown option or missing value: '-n4'" -v -n4 fake
 wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '' 4 fake

@@ -233,11 +233,14 @@ run_cases() {
 }
 
 # said FILE: prints the messages of the two programs in FILE, and those of sanitizers about their
-# sources, but not those of launchers and libraries. Timeout messages are sorted by rank, which is
-# the 8th word.
+# sources, but not those of launchers and libraries. Messages of -t and -w come last, by rank.
 said() {
 	sources='(zia(test|probe)|(prepare|observe|explain|preload)/[a-z]+)\.c:'
-	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" | sort -s -k 8,8n
+	moment='(timeout of|after) [0-9.]+ s: '
+	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" |
+		sed -E "s/^ziaprobe: (error|note): ($moment)?rank ([0-9]+) on n/\\4 &/; t
+			s/^/-1 /" |
+		sort -s -n | sed -E 's/^-?[0-9]+ //'
 }
 
 # needs_cluster: skips the whole file if tests/cluster cannot run. Leaves in $types what its srun

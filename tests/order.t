@@ -26,6 +26,9 @@ openmpi      getenv:FLUX_JOB_SIZE getenv:FLUX_TASK_RANK
 openmpi      getenv:SLURM_STEP_NUM_TASKS getenv:SLURM_PROCID
 # The timeout is armed.
 timeout      REALTIME sigaction sigprocmask syscall:timer_create syscall:timer_settime
+# --where, for this thread: a signal that is free, and its timer
+where        sigprocmask sigaction syscall:gettid REALTIME
+where        sigaction sigprocmask syscall:timer_create syscall:timer_settime
 # In the library call that starts MPI, each fence: the stamp and the work when it is entered, the
 # work and the stamp when it is left
 probe        PMPI_Init +(REALTIME work work REALTIME) PMPI_Init:returned
@@ -43,6 +46,7 @@ responder    REALTIME PMPI_Recv REALTIME PMPI_Send
 alone        REALTIME PMPI_Sendrecv REALTIME
 # Off the clock from here on: the stamp from which this rank waits for others
 all          REALTIME
+where        sigaction syscall:timer_delete sigaction
 measured     PMPI_Gather
 wrong        PMPI_Finalize'
 
@@ -82,6 +86,7 @@ for mpi in openmpi mpich; do
 	start="\$(date +'%s %6N')"
 	expect plain 0 "srun -N 2 -n 2 $probe $start 1" "$result"
 	expect timeout 0 "srun -N 2 -n 2 $probe $start 1 -t 60" "$result"
+	expect where 0 "srun -N 2 -n 2 $probe $start 1 -w 60.5" "$result"
 	expect wrong 2 "srun -N 2 -n 2 $probe $start 0 -t 60" 'ziaprobe: error: N, .*' 'usage: .*'
 	expect alone 0 "srun -N 1 -n 2 $probe $start 2" "$result" "$one_node"
 	expect library 0 "srun -N 2 -n 2 env LD_PRELOAD=$dir/libziaprobe.so:$preload \\
@@ -92,6 +97,8 @@ for mpi in openmpi mpich; do
 	same plain 1 probe measured responder
 	same timeout 0 probe measured originator timeout
 	same timeout 1 probe measured responder timeout
+	same where 0 probe measured originator where
+	same where 1 probe measured responder where
 	same wrong 0 probe wrong
 	same wrong 1 probe wrong
 	same alone 0 probe measured alone

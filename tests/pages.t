@@ -81,11 +81,11 @@ cannot preload
 cannot print the command line
 cannot print the report of --verbose
 cannot run /bin/sh
-cannot set the timeout
 choose a file that can be read and written
 empty file name
 got different start times
 is not a multiple of N
+must be a number of seconds above 0
 must be a whole number from 1 to
 out of memory
 run on the same kernel under different host names
@@ -121,11 +121,11 @@ like 'the picture: what became of 500 ms of sleep' "$(tr '\n' ' ' <README.md)" "
 		printf(".* therefore %d ms shorter .* became %d ms above .*",
 			500 - int(above + 0.5), int(above + 0.5))
 	}' $slow)"
-sed -n '/^    trace of/,/^$/s/^    //p' doc/diagnosis.md >"$tmp/trace"
+sed -n '/^    trace of/,/^$/s/^    //p' doc/tracing.md >"$tmp/trace"
 is 'the trace is that of the sample: four lines' \
 	"$(wc -l <"$tmp/trace") $(grep -cxFf example-output/4-nodes-trace.txt "$tmp/trace")" '4 4'
 is 'the growth of a launch is that of the example' "$(sed -n 's/^    \(from .*\)/\1/p' \
-	doc/diagnosis.md)" "$(grep '^from' example-output/submission/summary.txt)"
+	doc/judge.md)" "$(grep '^from' example-output/submission/summary.txt)"
 
 # The batch job
 settings=$(sed -n 's|^\([A-Z_]*\)=.*#.*|\1|p' run_ziatest.sh | paste -s -d ' ' -)

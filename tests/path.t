@@ -38,7 +38,7 @@ above() {
 	case $1,$kind in
 	exec,sleep|init,sleep) set -- ', mostly blocked' ;;
 	exec,spin|init,spin) set -- ', mostly on the CPU' ;;
-	exec,crowd|init,crowd) set -- ', mostly waiting for a CPU' ;;
+	exec,crowd|init,crowd) set -- ', mostly waiting for a CPU( [(].*[)])?' ;;
 	*) set -- '' ;;	# what it did is not known
 	esac
 	echo ", [0-9.]+ ms above the median$1"

@@ -9,6 +9,8 @@ error='ziaprobe: error:'
 # arguments; 'thread', the same, by MPI_Init_thread; 'middle', at the option -i. It checks what the
 # library must not change, and prints a line for each promise that is broken. Rank 0 returns 7.
 #
+#	-w		handles the signal of --where, and sends it to itself every ms during MPI_Init
+#	-w		handles the signal of --where, which a timer then sends every ms
 #	-a MS		sets an alarm, in MS ms; at once and from 100 s on, it is blocked
 #	-d DIRECTORY	changes to DIRECTORY
 #	-s NODE		sleeps for 3 s, if this is NODE
@@ -37,7 +39,8 @@ static int blocks_alarm(void)
 	sigset_t set;
 
 	sigprocmask(SIG_BLOCK, NULL, &set);
-	return sigismember(&set, SIGALRM) + 2 * sigismember(&set, SIGRTMAX - 1);
+	return sigismember(&set, SIGALRM) + 2 * sigismember(&set, SIGRTMAX - 1) +
+	       4 * sigismember(&set, SIGRTMAX - 2);
 }
 
 static double left(void)
@@ -54,6 +57,27 @@ static double seconds(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static volatile sig_atomic_t ticks = -1; /* of the timer of -w; -1 if there is none */
+
+static void tick(int signal)
+{
+	(void)signal;
+	ticks++;
+}
+
+static void set_timer(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMAX - 2};
+	struct itimerspec every_ms = {{0, 1000000}, {0, 1000000}};
+	timer_t timer;
+
+	ticks = 0;
+	sigaction(SIGRTMAX - 2, &(struct sigaction){.sa_handler = tick, .sa_flags = SA_RESTART},
+		  NULL);
+	timer_create(CLOCK_MONOTONIC, &event, &timer);
+	timer_settime(timer, 0, &every_ms, NULL);
 }
 
 static int rank, size;
@@ -81,12 +105,19 @@ static void start_mpi(int with_threads)
 				 "grep -qv '[2367abef]...$'") == 0); /* all threads */
 	sigaction(SIGRTMAX - 1, NULL, &after);
 	CHECK(after.sa_handler == SIG_DFL);
+	sigaction(SIGRTMAX - 2, NULL, &after);
+	CHECK(after.sa_handler == (ticks >= 0 ? tick : SIG_DFL));
+	sigaction(SIGRTMAX - 3, NULL, &after);
+	CHECK(after.sa_handler == SIG_DFL);
+	CHECK(ticks != 0);
 	CHECK(left() <= left_before && (left_before < 200 || left() > 100));
 	CHECK(optarg == argument && optind == index);
 	CHECK(!getenv("ZIAPROBE"));
 	preload = getenv("LD_PRELOAD");
 	CHECK(!left_over || (*left_over ? preload && !strcmp(preload, left_over) : !preload));
 	CHECK(system("! ls -l /proc/$PPID/fd | grep -q schedstat") == 0);
+	CHECK(system("! ls -l /proc/$PPID/fd | sed -n 's/.*socket:.\\([0-9]*\\).*/ \\1 @zia/p' |"
+		     "grep -qFf - /proc/net/unix") == 0);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
@@ -136,6 +167,7 @@ static void mask_alarm(int how)
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
 	sigaddset(&set, SIGRTMAX - 1);
+	sigaddset(&set, SIGRTMAX - 2);
 	sigprocmask(how, &set, NULL);
 }
 
@@ -158,7 +190,9 @@ int main(int argc, char **argv)
 
 	if (strcmp(argv[1], "middle"))
 		start_mpi(!strcmp(argv[1], "thread"));
-	while ((option = getopt(argc, argv, "a:d:s:i:")) != -1) {
+	while ((option = getopt(argc, argv, "wa:d:s:i:")) != -1) {
+		if (option == 'w')
+			set_timer();
 		if (option == 'a')
 			set_alarm(ms = atoi(optarg));
 		if (option == 'd')
@@ -181,22 +215,27 @@ int main(int argc, char **argv)
 END
 
 # A profiler, which counts what the program calls. $FAULT makes its MPI_Init 'fail', or 'hang' on
-# rank 0.
+# rank 0, or be 'slow' there: it then takes three seconds, whatever signals arrive.
 cat >"$tmp/profiler.c" <<'END'
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 static int inits;
 int MPI_Init(int *argc, char ***argv)
 {
 	const char *fault = getenv("FAULT");
+	struct timespec left = {3, 0};
 
 	if (fault && !strcmp(fault, "fail"))
 		return MPI_ERR_OTHER;
 	while (fault && !strcmp(fault, "hang") && !strcmp(getenv("SLURM_PROCID"), "0"))
 		sleep(1);
+	if (fault && !strcmp(fault, "slow") && !strcmp(getenv("SLURM_PROCID"), "0"))
+		while (nanosleep(&left, &left) != 0)
+			;
 	inits++;
 	return PMPI_Init(argc, argv);
 }
@@ -298,8 +337,22 @@ for mpi in openmpi mpich; do
 		../program first file" "$timeout [01] on n1 $spent" "$timeout [23] on n2 $spent"
 	expect hang 124 "FAULT=hang AFTER=$dir/profiler.so \\
 		../ziatest -t 5 2 '$srun' sh ../after.sh ../program first file" \
-		"$timeout [01] on n1 has .* MPI_Init.*" \
+		"$timeout 0 on n1 has spent .* in MPI_Init: .*" \
+		"$error rank 0 on n1 is in .*sleep .*MPI_Init( \\[profiler\.so\\])?( < .*)?" \
 		"*$timeout [0-5] on n[123] has .* MPI_Init.*"
+
+	# --where interrupts a slow MPI_Init, unless the program has only just begun by then. The
+	# program may use the same signal, or block it.
+	note="ziaprobe: note: after 2.5 s: rank"
+	for options in '' '-w' '-a 1000000' '-w -a 100'; do
+		expect "where$(echo "$options" | tr -d ' ')" 7 \
+			"FAULT=slow AFTER=$dir/profiler.so ../ziatest -w 2.5 -t 90 2 '$srun' \\
+				sh ../after.sh ../program middle $options -i x file" \
+			"$result" '?ziaprobe: warning: --where interrupted .*' \
+			"?$note 0 on n1 $spent" \
+			'?ziaprobe: note: rank 0 on n1 is in .*nanosleep .*MPI_Init.*' \
+			"*ziaprobe: note: .*"
+	done
 
 	# Errors are printed once, and the program runs on.
 	expect arguments 7 "$direct ZIAPROBE=1,2 ../program first file" \

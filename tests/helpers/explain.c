@@ -787,12 +787,12 @@ static void test_files(void)
 	fclose(file);
 }
 
-/* Prints the report of a whole run to the file NAME, and returns the exit status. */
+/* Prints the report of the whole run to the file NAME, and returns the exit status. */
 static int print_to(const char *name)
 {
-	int before = dup(STDERR_FILENO), file = open(name, O_WRONLY), status = -1;
+	int before = dup(STDERR_FILENO), file = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int status = -1;
 
-	make_up();
 	for (int rank = 0; rank < RANKS; rank++)
 		run.records[rank].node = (uint64_t)rank / 2;
 	run.program = run.mpi = run.fence_interface = "";
@@ -806,6 +806,57 @@ static int print_to(const char *name)
 	close(before);
 	close(file);
 	return status;
+}
+
+/* Makes up a run in which rank 4 spends 300 ms more as KIND, its block may run on COUNT CPUs, and
+ * rank 5 on CPUS. Checks that the line of the outlier ends in END. */
+static void is_shared(enum column kind, int count, uint64_t cpus, const char *end)
+{
+	char line[200] = "";
+	FILE *file;
+
+	make_up();
+	delay(4, FENCE_ENTERED, 300 * ms);
+	for (int i = FENCE_ENTERED - LIBRARIES_LOADED; i < READINGS; i++) {
+		run.records[4].readings[i].cpu += kind == CPU ? 300 * ms : 0;
+		run.records[4].readings[i].cpu_wait += kind == CPU_WAIT ? 300 * ms : 0;
+	}
+	run.records[4].cpu_count = run.records[5].cpu_count = count;
+	run.records[5].cpus = cpus;
+	print_to("report");
+	file = fopen("report", "r");
+	while (fgets(line, sizeof line, file) && strncmp(line, "outlier", 7) != 0)
+		;
+	fclose(file);
+	if (!ok(strlen(line) > strlen(end) && strcmp(line + strlen(line) - strlen(end), end) == 0,
+		"the ranks of a block share fewer CPUs"))
+		printf("# %s", line);
+}
+
+static void test_shared_cpus(void)
+{
+	is_shared(CPU_WAIT, 1, 0, "mostly waiting for a CPU (2 ranks share 1 CPU)\n");
+	is_shared(CPU_WAIT, 2, 0, "mostly waiting for a CPU\n");
+	is_shared(CPU_WAIT, 0, 0, "mostly waiting for a CPU\n"); /* not known */
+	is_shared(CPU_WAIT, 1, 7, "mostly waiting for a CPU\n"); /* one each */
+	is_shared(CPU, 1, 0, "mostly on the CPU\n");
+}
+
+/* Checks that the report has END if the ranks from FIRST on were interrupted. */
+static void is_interrupted(int first, const char *end)
+{
+	char text[4000] = "";
+	FILE *file;
+
+	make_up();
+	for (int rank = first; rank < RANKS; rank++)
+		run.records[rank].interrupted = true;
+	print_to("report");
+	file = fopen("report", "r");
+	ok(fread(text, 1, sizeof text - 1, file) > 0 &&
+		   (end ? strstr(text, end) != NULL : !strstr(text, "--where")),
+	   "the warning that --where interrupted ranks");
+	fclose(file);
 }
 
 int main(void)
@@ -824,8 +875,14 @@ int main(void)
 	test_step_works();
 	test_outliers();
 	test_files();
-	ok(print_to("/dev/null") == 0 && print_to("/dev/full") == 1,
-	   "a report that cannot be printed is an error");
+	test_shared_cpus();
+	is_interrupted(RANKS, NULL);
+	is_interrupted(RANKS - 1, "--where interrupted 1 rank in MPI_Init; if it slept");
+	is_interrupted(RANKS - 2, "--where interrupted 2 ranks in MPI_Init; if they slept");
+	make_up();
+	ok(print_to("/dev/null") == 0, "a report that can be printed");
+	make_up();
+	ok(print_to("/dev/full") == 1, "a report that cannot be printed is an error");
 	printf("1..%d\n", count);
 	return failed != 0;
 }

@@ -66,7 +66,7 @@ file == 1 {
 	outlier_rank = word[5]
 	if (/, mostly on the CPU$/)
 		kind = "cpu"
-	if (/, mostly waiting for a CPU$/)
+	if (/, mostly waiting for a CPU( [(].*[)])?$/)
 		kind = "cpu_wait"
 	if (/, mostly blocked$/)
 		kind = "blocked"

@@ -102,7 +102,9 @@ static const char *syscall_name(long number)
 		return "gettid";
 	if (number == SYS_timer_create)
 		return "timer_create";
-	return number == SYS_timer_settime ? "timer_settime" : "other";
+	if (number == SYS_timer_settime)
+		return "timer_settime";
+	return number == SYS_timer_delete ? "timer_delete" : "other";
 }
 
 /* Defines the function NAME. Its name in C differs, because the headers declare some of these

@@ -62,16 +62,16 @@ static void is_parsed(const char *words, int64_t start_us, int ppn, int seconds)
 		*end = '\0';
 		argv[argc++] = word;
 	}
-	timeout = 0;
+	timeout = where = NULL;
 	run = (struct run){.n = 0};
 	take_options(&argc, argv);
 	if (argv[argc] || parse(argc, argv)) {
 		ok(ppn == -1, words);
 		return;
 	}
-	ok(start == start_us && n == ppn && timeout == seconds, words);
-	timeout = 0; /* nothing is to be timed out here */
-	read_arguments(&argc, argv);
+	ok(start == start_us && n == ppn && (timeout ? atoi(timeout) : 0) == seconds, words);
+	timeout = NULL; /* nothing is to be timed out here */
+	read_arguments(&argc, argv); /* arms --where, but that has passed */
 	ok(mine.at[START] == start_us && run.n == ppn, "observe/ reads the same numbers");
 }
 
@@ -167,6 +167,16 @@ static void test_arguments(void)
 	is_parsed("1 2 3 -t 30 -v ", 1 * s + 2, 3, 30);
 	is_parsed("1 2 3 --timeout ", 0, -1, 0);
 	is_parsed("1 2 3 -t 2147483647 ", 1 * s + 2, 3, INT_MAX);
+	is_parsed("1 2 3 -w 0.75 -t 30 ", 1 * s + 2, 3, 30);
+	ok(where && strcmp(where, "0.75") == 0, "--where");
+	is_parsed("1 2 3 -w 0.000 ", 0, -1, 0);
+	ok(to_ms("12") == 12000 && to_ms("0.7") == 700 && to_ms("0012.34") == 12340 &&
+		   to_ms("9999999999.125") == 9999999999125,
+	   "seconds in ms");
+	ok(to_ms(NULL) == -1 && to_ms("") == -1 && to_ms(".5") == -1 && to_ms("1.") == -1 &&
+		   to_ms("1.2345") == -1 && to_ms("1.2.3") == -1 && to_ms("-1") == -1 &&
+		   to_ms("1e3") == -1 && to_ms("99999999999") == -1,
+	   "what is no number of seconds");
 	is_parsed("-v 1 2 3 ", 0, -1, 0);
 	is_parsed("1 0 2147483648 ", 0, -1, 0);
 	is_parsed("9223372036854 0 1 ", 0, -1, 0);
