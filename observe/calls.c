@@ -100,9 +100,9 @@ static void read_arguments(int *argc, char **argv)
 		return;
 	mine.at[START] = sec * 1000000 + usec;
 	if (timeout)
-		arm_timeout(timeout);
+		arm(TIMEOUT, timeout);
 	if (where)
-		arm_where(where);
+		arm(WHERE, where);
 }
 
 /* Prints, once per job, that MPI and the launcher do not match. LAUNCHED is the world that the
@@ -253,7 +253,7 @@ int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *d
 	int result;
 
 	note_state(WAITS_FOR_OTHERS, -1, now());
-	disarm_where();
+	disarm(WHERE);
 	result = PMPI_Gather(sent, sent_count, sent_type, data, count, type, root, comm);
 	if (result != MPI_SUCCESS)
 		return result;

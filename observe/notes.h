@@ -98,16 +98,18 @@ void enter_stack(void *address);
 void load_stack(void);
 void close_claim(void);
 enum state find_state(void);
-void print_state(const char *severity, const char *moment);
+void print_state(const char *severity, const char *moment, const char *seconds);
 
 /* ---- timeout.c: when it says so: for --timeout and --where ---- */
 
+enum alarm {
+	TIMEOUT,
+	WHERE,
+};
 void sleep_second(void);
-void arm_timeout(const char *seconds);
-void disarm_timeout(void);
+void arm(enum alarm alarm, const char *seconds);
+void disarm(enum alarm alarm);
 void stop_if_timed_out(void);
-void arm_where(const char *seconds);
-void disarm_where(void);
 
 /* ---- gather.c: the comparison of clocks, and the second gather ---- */
 

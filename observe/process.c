@@ -22,21 +22,20 @@ int64_t to_number(const char *text, int64_t max)
 	return number > max ? -1 : number;
 }
 
-/* Returns TEXT, seconds with at most three decimals, in ms, or -1 if it is anything else. */
+/* Returns TEXT, a number of seconds, in ms, or -1 if it is anything else. Ignores what follows the
+ * third decimal. */
 int64_t to_ms(const char *text)
 {
-	size_t whole = text ? strcspn(text, ".") : 0;
-	const char *decimals;
-	char digits[20];
+	int64_t ms;
+	char *end;
 
-	if (whole == 0 || whole > 10)
+	if (!text || *text < '0' || *text > '9')
 		return -1;
-	decimals = text[whole] ? text + whole + 1 : "0";
-	if (!*decimals || strlen(decimals) > 3)
-		return -1;
-	snprintf(digits, sizeof digits, "%.*s%s%.*s", (int)whole, text, decimals,
-		 3 - (int)strlen(decimals), "00");
-	return to_number(digits, INT64_MAX);
+	ms = MIN(strtoll(text, &end, 10), INT_MAX) * 1000;
+	if (*end == '.')
+		for (int unit = 100; *++end >= '0' && *end <= '9'; unit /= 10)
+			ms += unit * (*end - '0');
+	return *end ? -1 : ms;
 }
 
 /* Returns this process's rank and the number of processes, as its launcher gives them in

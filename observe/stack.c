@@ -190,24 +190,18 @@ static void print(const char *line)
 	(void)written; /* if it cannot be written, others still need time to print */
 }
 
-/* Returns this rank's state at POSITION, which matters only in MPI_Init. */
-static enum state state_at(struct position position)
-{
-	return doing.state == IN_MPI_INIT && position.waits ? IN_FENCE : doing.state;
-}
-
 /* Returns this rank's state. Async-signal-safe. */
 enum state find_state(void)
 {
-	return state_at(find_position());
+	return doing.state == IN_MPI_INIT && find_position().waits ? IN_FENCE : doing.state;
 }
 
-/* Prints "ziaprobe: SEVERITY: MOMENT: rank 5 on n3 has ..." and, if this rank works in MPI_Init, a
+/* Prints "ziaprobe: SEVERITY: MOMENT SECONDS s: rank 5 on n3 has ..." and, if this rank works in MPI_Init, a
  * second line with the calls that it is in. Only one rank per node and state prints or, in MPI_Init,
  * per node and calls: a rank that polls shared memory must not hide the one that it waits for. To
  * be called by a signal handler: although POSIX does not guarantee it, snprintf of numbers and
  * strings takes no locks and allocates no memory. */
-void print_state(const char *severity, const char *moment)
+void print_state(const char *severity, const char *moment, const char *seconds)
 {
 	static const char *const texts[] = {
 		[IN_MPI_INIT] = "spent %lld ms in MPI_Init",
@@ -220,7 +214,7 @@ void print_state(const char *severity, const char *moment)
 		[WRITING] = "spent %lld ms writing the result",
 	};
 	struct position position = find_position();
-	enum state state = state_at(position);
+	enum state state = find_state();
 	bool is_first;
 	int64_t since = doing.since, ms;
 	char rank[24] = "a rank", what[100], end[120] = "", calls[701] = "", line[900];
@@ -238,8 +232,8 @@ void print_state(const char *severity, const char *moment)
 	if (world.rank >= 0)
 		snprintf(rank, sizeof rank, "rank %d", world.rank);
 	snprintf(what, sizeof what, texts[state], (long long)ms, doing.rank);
-	snprintf(line, sizeof line, "ziaprobe: %s: %s: %s on %s has %s%s\n", severity, moment, rank,
-		 system.nodename, what, end);
+	snprintf(line, sizeof line, "ziaprobe: %s: %s %s s: %s on %s has %s%s\n", severity, moment,
+		 seconds, rank, system.nodename, what, end);
 	if (state == IN_MPI_INIT && is_loaded)
 		name_calls(calls, sizeof calls);
 	is_first = claim(severity, state, calls);

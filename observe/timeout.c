@@ -2,10 +2,10 @@
  * timeout.c - the two moments at which a rank says what it is doing: when the timeout expires, after
  * which it exits, and for --where, after which it goes on
  *
- * A signal handler prints this. The signals are not SIGALRM, because the user's program may use
+ * At each of them, the kernel sends a signal. It is not SIGALRM, because the user's program may use
  * that.
  *
- * On the clock: arm_timeout() and arm_where(), if their options are given.
+ * On the clock: arm(), if its option is given.
  */
 #include "notes.h"
 
@@ -18,16 +18,18 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* A signal that the kernel sends at a certain moment. */
-struct alarm {
+static struct {
+	const char *option, *severity, *moment; /* for messages */
 	const char *seconds; /* after the start, as the user gave them */
 	int signal; /* 0 if it is not armed */
 	int timer; /* the kernel's id */
 	/* What arm() has replaced, for disarm() */
 	struct sigaction old_action;
 	sigset_t old_mask;
+} alarms[] = {
+	[TIMEOUT] = {"--timeout", "error", "timeout of", .signal = 0},
+	[WHERE] = {"--where", "note", "after", .signal = 0},
 };
-static struct alarm timeout, where;
 
 static atomic_int timed_out; /* the handler may run in another thread */
 
@@ -40,6 +42,11 @@ void sleep_second(void)
 		;
 }
 
+static void print_alarm(enum alarm alarm)
+{
+	print_state(alarms[alarm].severity, alarms[alarm].moment, alarms[alarm].seconds);
+}
+
 /* The handler of the timeout: prints what this rank is doing, waits, and exits with status 124.
  * Waiting gives the other ranks a second to print too, before the launcher sees a process fail and
  * ends the job. If stderr is a pipe that nobody reads, or if looking up the calls hangs, a second
@@ -47,32 +54,28 @@ void sleep_second(void)
 static void time_out(int signal)
 {
 	struct itimerspec again = {{0, 0}, {2, 0}};
-	char moment[40];
 
 	(void)signal;
 	if (timed_out)
 		_exit(124);
 	timed_out = 1;
-	syscall(SYS_timer_settime, timeout.timer, 0, &again, NULL);
-	snprintf(moment, sizeof moment, "timeout of %s s", timeout.seconds);
-	print_state("error", moment);
+	syscall(SYS_timer_settime, alarms[TIMEOUT].timer, 0, &again, NULL);
+	print_alarm(TIMEOUT);
 	sleep_second();
 	_exit(124);
 }
 
 /* The handler of --where: prints what this rank is doing, if others may be waiting for it. */
-static void print_where(int signal)
+static void say_where(int signal)
 {
 	enum state state = find_state();
 	int before = errno;
-	char moment[40];
 
 	(void)signal;
 	if (state == IN_FENCE || state >= WAITS_FOR_OTHERS || timed_out)
 		return;
 	mine.interrupted = state == IN_MPI_INIT;
-	snprintf(moment, sizeof moment, "after %s s", where.seconds);
-	print_state("note", moment);
+	print_alarm(WHERE);
 	errno = before;
 }
 
@@ -84,60 +87,6 @@ static sigset_t just(int signal)
 	sigemptyset(&set);
 	sigaddset(&set, signal);
 	return set;
-}
-
-/* Arms ALARM, of OPTION: EVENT arrives LEFT us from now, 1 or more, and calls HANDLER. Makes system
- * calls because, before glibc 2.34, the timer functions were in librt. */
-static void arm(struct alarm *alarm, const char *option, struct sigevent event, int64_t left,
-		void (*handler)(int))
-{
-	/* SA_NODEFER: a second signal may interrupt time_out(). */
-	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_NODEFER};
-	struct itimerspec once = {{0, 0}, {left / 1000000, left % 1000000 * 1000}};
-	sigset_t signals = just(event.sigev_signo);
-
-	alarm->signal = event.sigev_signo;
-	alarm->timer = -1;
-	sigaction(alarm->signal, &action, &alarm->old_action);
-	sigprocmask(SIG_UNBLOCK, &signals, &alarm->old_mask); /* the inherited mask may block it */
-	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &alarm->timer) != 0)
-		print_warning("cannot set a timer for %s: %s; raise ulimit -i on this node, or let "
-			      "it call timer_create\n",
-			      option, strerror(errno));
-	syscall(SYS_timer_settime, alarm->timer, 0, &once, NULL);
-}
-
-/* Undoes what arm() has done, if it was called. */
-static void disarm(struct alarm *alarm)
-{
-	sigset_t signals = just(alarm->signal);
-
-	if (!alarm->signal)
-		return;
-	sigaction(alarm->signal, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); /* if pending */
-	syscall(SYS_timer_delete, alarm->timer);
-	stop_if_timed_out();
-	sigaction(alarm->signal, &alarm->old_action, NULL);
-	if (sigismember(&alarm->old_mask, alarm->signal))
-		sigprocmask(SIG_BLOCK, &signals, NULL);
-	alarm->signal = 0;
-}
-
-/* Returns how long it is until SECONDS after the start, in us. It may have passed. */
-static int64_t until(const char *seconds)
-{
-	return mine.at[START] + to_ms(seconds) * 1000 - now();
-}
-
-/* Arranges for time_out() to be called SECONDS after the start, or at once if that has passed. */
-void arm_timeout(const char *seconds)
-{
-	/* valgrind uses SIGRTMAX. */
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMAX - 1};
-	int64_t left = until(seconds);
-
-	timeout.seconds = seconds;
-	arm(&timeout, "--timeout", event, MAX(left, 1), time_out);
 }
 
 /* Returns a signal that the program neither handles nor blocks: SIGRTMAX - 2, if possible. */
@@ -154,30 +103,60 @@ static int find_free_signal(void)
 	return SIGRTMAX - 2;
 }
 
-/* Arranges for print_where() to be called in this thread, SECONDS after the start, unless that has
- * passed. */
-void arm_where(const char *seconds)
+/* Arranges for the handler of ALARM to be called SECONDS after the start; that of --where in this
+ * thread. If that moment has passed, a timeout comes at once, and --where never. Makes system calls
+ * because, before glibc 2.34, the timer functions were in librt. */
+void arm(enum alarm alarm, const char *seconds)
 {
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
-				 .sigev_signo = find_free_signal()};
-	int64_t left;
+	/* SA_NODEFER: a second signal may interrupt time_out(). */
+	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
+	/* valgrind uses SIGRTMAX. */
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMAX - 1};
+	struct itimerspec once = {{0, 0}, {0, 1}}; /* at once */
+	int64_t left; /* us */
+	sigset_t signals;
 
-	load_stack();
-	event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
-	where.seconds = seconds;
-	left = until(seconds);
+	if (alarm == WHERE) {
+		load_stack();
+		action.sa_handler = say_where;
+		event.sigev_signo = find_free_signal();
+		event.sigev_notify = SIGEV_THREAD_ID;
+		event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+	}
+	left = mine.at[START] + to_ms(seconds) * 1000 - now();
 	if (left > 0)
-		arm(&where, "--where", event, left, print_where);
+		once.it_value = (struct timespec){left / 1000000, left % 1000000 * 1000};
+	else if (alarm == WHERE)
+		return;
+	alarms[alarm].seconds = seconds;
+	alarms[alarm].signal = event.sigev_signo;
+	signals = just(event.sigev_signo);
+	sigaction(event.sigev_signo, &action, &alarms[alarm].old_action);
+	/* The inherited mask may block it. */
+	sigprocmask(SIG_UNBLOCK, &signals, &alarms[alarm].old_mask);
+	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &alarms[alarm].timer) == 0)
+		syscall(SYS_timer_settime, alarms[alarm].timer, 0, &once, NULL);
+	else
+		print_warning("cannot set a timer for %s: %s; raise ulimit -i on this node, or let "
+			      "it call timer_create\n",
+			      alarms[alarm].option, strerror(errno));
 }
 
-void disarm_timeout(void)
+/* Undoes what arm() has done, if it was called for ALARM. */
+void disarm(enum alarm alarm)
 {
-	disarm(&timeout);
-}
+	int signal = alarms[alarm].signal;
+	sigset_t signals = just(signal);
 
-void disarm_where(void)
-{
-	disarm(&where);
+	if (signal == 0)
+		return;
+	sigaction(signal, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); /* if it is pending */
+	syscall(SYS_timer_delete, alarms[alarm].timer);
+	stop_if_timed_out();
+	sigaction(signal, &alarms[alarm].old_action, NULL);
+	if (sigismember(&alarms[alarm].old_mask, signal))
+		sigprocmask(SIG_BLOCK, &signals, NULL);
+	alarms[alarm].signal = 0;
 	close_claim();
 }
 

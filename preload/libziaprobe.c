@@ -157,8 +157,8 @@ static void measure(void)
 	run_ziaprobe();
 	uselocale(before); /* glibc's C locale is static, and need not be freed */
 	unwatch_thread();
-	disarm_timeout();
-	disarm_where();
+	disarm(TIMEOUT);
+	disarm(WHERE);
 	if (holds_stderr)
 		close(STDERR_FILENO);
 }
