@@ -22,7 +22,7 @@ static struct {
 	const char *option, *severity, *moment; /* for messages */
 	const char *seconds; /* after the start, as the user gave them */
 	int signal; /* 0 if it is not armed */
-	int timer; /* the kernel's id */
+	int timer; /* its id, or -1 */
 	/* What arm() has replaced, for disarm() */
 	struct sigaction old_action;
 	sigset_t old_mask;
@@ -31,6 +31,7 @@ static struct {
 	[WHERE] = {"--where", "note", "after", .signal = 0},
 };
 
+static int killer = -1; /* the timer that ends a rank which cannot handle the timeout's signal */
 static atomic_int timed_out; /* the handler may run in another thread */
 
 /* Sleeps for a second, whatever signals arrive. */
@@ -50,7 +51,7 @@ static void print_alarm(enum alarm alarm)
 /* The handler of the timeout: prints what this rank is doing, waits, and exits with status 124.
  * Waiting gives the other ranks a second to print too, before the launcher sees a process fail and
  * ends the job. If stderr is a pipe that nobody reads, or if looking up the calls hangs, a second
- * signal ends the rank. */
+ * signal ends the rank; if it blocks all signals, KILLER does. */
 static void time_out(int signal)
 {
 	struct itimerspec again = {{0, 0}, {2, 0}};
@@ -103,16 +104,31 @@ static int find_free_signal(void)
 	return SIGRTMAX - 2;
 }
 
+/* Makes a timer for OPTION that sends EVENT in US > 0 us. Returns its id, or -1 after a warning.
+ * Makes system calls because, before glibc 2.34, the timer functions were in librt. */
+static int start_timer(const char *option, struct sigevent event, int64_t us)
+{
+	struct itimerspec once = {{0, 0}, {us / 1000000, us % 1000000 * 1000}};
+	int timer = -1;
+
+	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0)
+		syscall(SYS_timer_settime, timer, 0, &once, NULL);
+	else
+		print_warning("cannot set a timer for %s: %s; raise ulimit -i on this node, or let "
+			      "it call timer_create\n",
+			      option, strerror(errno));
+	return timer;
+}
+
 /* Arranges for the handler of ALARM to be called SECONDS after the start; that of --where in this
- * thread. If that moment has passed, a timeout comes at once, and --where never. Makes system calls
- * because, before glibc 2.34, the timer functions were in librt. */
+ * thread. If that moment has passed, a timeout comes at once, and --where never. */
 void arm(enum alarm alarm, const char *seconds)
 {
 	/* SA_NODEFER: a second signal may interrupt time_out(). */
 	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
 	/* valgrind uses SIGRTMAX. */
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMAX - 1};
-	struct itimerspec once = {{0, 0}, {0, 1}}; /* at once */
+	struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
 	int64_t left; /* us */
 	sigset_t signals;
 
@@ -124,22 +140,18 @@ void arm(enum alarm alarm, const char *seconds)
 		event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
 	}
 	left = mine.at[START] + to_ms(seconds) * 1000 - now();
-	if (left > 0)
-		once.it_value = (struct timespec){left / 1000000, left % 1000000 * 1000};
-	else if (alarm == WHERE)
+	if (left <= 0 && alarm == WHERE)
 		return;
+	left = MAX(left, 1);
 	alarms[alarm].seconds = seconds;
 	alarms[alarm].signal = event.sigev_signo;
 	signals = just(event.sigev_signo);
 	sigaction(event.sigev_signo, &action, &alarms[alarm].old_action);
 	/* The inherited mask may block it. */
 	sigprocmask(SIG_UNBLOCK, &signals, &alarms[alarm].old_mask);
-	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &alarms[alarm].timer) == 0)
-		syscall(SYS_timer_settime, alarms[alarm].timer, 0, &once, NULL);
-	else
-		print_warning("cannot set a timer for %s: %s; raise ulimit -i on this node, or let "
-			      "it call timer_create\n",
-			      alarms[alarm].option, strerror(errno));
+	alarms[alarm].timer = start_timer(alarms[alarm].option, event, left);
+	if (alarm == TIMEOUT && alarms[alarm].timer >= 0)
+		killer = start_timer(alarms[alarm].option, kill, left + 2500000);
 }
 
 /* Undoes what arm() has done, if it was called for ALARM. */
@@ -152,6 +164,8 @@ void disarm(enum alarm alarm)
 		return;
 	sigaction(signal, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); /* if it is pending */
 	syscall(SYS_timer_delete, alarms[alarm].timer);
+	if (alarm == TIMEOUT)
+		syscall(SYS_timer_delete, killer);
 	stop_if_timed_out();
 	sigaction(signal, &alarms[alarm].old_action, NULL);
 	if (sigismember(&alarms[alarm].old_mask, signal))

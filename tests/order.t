@@ -25,7 +25,7 @@ all          getenv:OMPI_COMM_WORLD_SIZE getenv:OMPI_COMM_WORLD_RANK getenv:PMI_
 openmpi      getenv:FLUX_JOB_SIZE getenv:FLUX_TASK_RANK
 openmpi      getenv:SLURM_STEP_NUM_TASKS getenv:SLURM_PROCID
 # The timeout is armed.
-timeout      REALTIME sigaction sigprocmask syscall:timer_create syscall:timer_settime
+timeout      REALTIME sigaction sigprocmask 2*(syscall:timer_create syscall:timer_settime)
 # --where, for this thread: a signal that is free, and its timer
 where        sigprocmask sigaction syscall:gettid REALTIME
 where        sigaction sigprocmask syscall:timer_create syscall:timer_settime
@@ -63,6 +63,7 @@ recorded() {	# CASE RANK: the calls that were recorded, in the words of the tabl
 	paste -s -d ' ' "$dir/$1/$2" | sed -E 's/$/ /
 		s/clock_gettime://g
 		s/(REALTIME (BOOTTIME|MONOTONIC_RAW) REALTIME) \1 \1 /3*(\1) /g
+		s/(syscall:timer_create syscall:timer_settime) \1 /2*(\1) /
 		s|getrusage MAIN_THREAD_CPU pread:schedstat|work|g
 		s/(MPI_Init) (REALTIME work work REALTIME )+/\1 +(REALTIME work work REALTIME) /'
 }
