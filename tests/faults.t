@@ -1,7 +1,7 @@
 #!/bin/sh
 # Faults injected into real clusters: when the timeout expires, one rank per node and state prints
-# what it is waiting for, and the job ends; with --where, one that is late does, and the job goes on.
-# Whatever breaks, the status is not 0, there is no result unless it came before the fault, and
+# what it is waiting for, and the job ends; with --where, one that is late does so, and the job goes
+# on. Whatever breaks, the status is not 0, there is no result unless it came before the fault, and
 # no process is left.
 . "$(dirname "$0")/lib.sh"
 needs_cluster
@@ -25,13 +25,16 @@ for mpi in openmpi mpich; do
 	"mpicc.$mpi" -o "$dir/program" "$dir/program.c" || exit 1
 	cat >"$dir/ziaprobe" <<'END'
 #!/bin/sh
-# Runs ziaprobe, under the command $MASK if set, with the fault $SHIM; rank $STOP is stopped before
-# that
+# Runs ziaprobe, under the command $MASK if set, with the fault $SHIM or, on rank 3, $SHIM_3 if set;
+# rank $STOP is stopped before that
 dir=${0%/*}
 RANK=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}
 if [ "${STOP-none}" = "$RANK" ]; then
 	"$dir/${ALARM-alarm}" Start.0 Start.1 Start.2 Start.4 Start.5 &
 	kill -STOP $$
+fi
+if [ "$RANK" = 3 ]; then
+	SHIM=${SHIM_3-${SHIM-}}
 fi
 export RANK MARKS="$PWD" LD_PRELOAD="$dir/shim.so:${LD_PRELOAD-}"
 exec ${MASK-} "$dir/real/ziaprobe" "$@"
@@ -136,6 +139,20 @@ END
 		"ziaprobe: note: after 5.25 s: rank $rank on $node $init" \
 		"ziaprobe: note: rank $rank on $node is in wait4 \[libc.* < \[shim\.so\] < $there" \
 		"*ziaprobe: note: .*rank [0-5] on $node .*"
+	# If both ranks of a node are in the same calls, one prints; otherwise, both do.
+	expect where-node 0 \
+		'SHIM="n2 Pmix ../await_output \" is in \"" ../ziatest -w 5 2 "$srun"' \
+		"$result" "$interrupted" \
+		"ziaprobe: note: after 5 s: rank [23] on n2 $init" \
+		"ziaprobe: note: rank [23] on n2 is in wait4 \[libc.* < \[shim\.so\] < $there"
+	expect where-two 0 \
+		'SHIM="2 Pmix ../await_output \" is in \"" SHIM_3="3 Pmix nap 6" \
+			../ziatest -w 5 2 "$srun"' \
+		"$result" "$interrupted" \
+		"ziaprobe: note: after 5 s: rank 2 on n2 $init" \
+		"ziaprobe: note: rank 2 on n2 is in wait4 \[libc.* < \[shim\.so\] < $there" \
+		"ziaprobe: note: after 5 s: rank 3 on n2 $init" \
+		"ziaprobe: note: rank 3 on n2 is in .*nanosleep \[shim\.so\] < $there"
 	# A partner in the exchange is named; those that wait for others after it say nothing.
 	expect where-exchange 0 \
 		'SHIM="1 Send ../await_output MPI_Recv" ../ziatest -w 5 2 "$srun"' \
@@ -239,6 +256,8 @@ END
 	expect full "$fails" '$srun 2 sh -c \
 		"exec ../ziaprobe 1 2 2 -v --csv csv --ranks ranks 2>/dev/full"'
 	run_cases 4
+	is "$mpi: no call of ziaprobe's own is named" \
+		"$(cat "$dir"/*/out | grep -E ' is in .*\[(lib)?ziaprobe')" ''
 	is "$mpi: what ranks did in MPI_Init adds up" "$(cat "$dir"/*/out |
 		sed -n 's/.* has spent \(.*\) ms in MPI_Init: cpu /\1 /p' |
 		awk '{ print $1 - $2 - $5 - $8 }' | sort -u)" 0
