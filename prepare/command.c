@@ -6,24 +6,11 @@
 #include "prepare.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
 
 /* Plain words contain no special characters. A shell only splits them at blanks. */
 static const char blanks[] = " \t", special[] = "|&;<>()$`\"'\\*?[]{}#~\n";
-
-char *text(const char *format, ...)
-{
-	char *result;
-	va_list args;
-
-	va_start(args, format);
-	if (vasprintf(&result, format, args) < 0)
-		fail(1, "cannot build the command line: %s", strerror(errno));
-	va_end(args);
-	return result;
-}
 
 /* Returns STRING with each OLD replaced by NEW. */
 static char *replace(const char *string, const char *old, const char *new)

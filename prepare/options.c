@@ -4,11 +4,6 @@
 #include <getopt.h>
 #include <limits.h>
 #include <regex.h>
-#include <stdarg.h>
-
-static const char usage[] = "usage: ziatest [-hvV] [-t SECONDS] [-w SECONDS] [--csv FILE] "
-			    "[--ranks FILE] N "
-			    "[\"launcher and its options\" [program [argument...]]]\n";
 
 static const char help[] =
 	"Measure the time from this command until all processes of an MPI job have\n"
@@ -34,18 +29,6 @@ static const char help[] =
 	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
 	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run.\n";
 
-void fail(int status, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fputs("ziatest: error: ", stderr);
-	vfprintf(stderr, format, args);
-	fprintf(stderr, "\n%s", status == 2 ? usage : "");
-	va_end(args);
-	exit(status);
-}
-
 /* Returns VALUE without leading zeros. NAME is for the error message. ziaprobe stores the number in
  * an int. */
 static char *number(const char *name, char *value)
@@ -66,6 +49,10 @@ static int matches(const char *string, const char *pattern)
 	       regexec(&regex, string, 0, NULL, 0) == 0;
 }
 
+/* A part of a shell command that has no pipe: a character that is not special, or anything that is
+ * quoted or in parentheses; and "||" */
+#define PART "([^|>'\"\\`(]|\\\\.|'[^']*'|\"([^\"\\]|\\\\.)*\"|`[^`]*`|[(][^()]*[)]|[|][|])"
+
 /* Checks the launcher and, unless it is NULL, the program in WORDS. env starts the program. */
 static void check_command(char **words)
 {
@@ -77,8 +64,8 @@ static void check_command(char **words)
 	if (!matches(launcher, "^[ \t\n]*[^- \t\n#]"))
 		fail(2, "'%s', the argument after N, is not a launcher; put options before N",
 		     launcher);
-	/* N and the probe would become arguments of the last command of the pipe. */
-	if (strchr(launcher, '|'))
+	/* N and the probe would become arguments of the last command of the pipe. ">|" is none. */
+	if (matches(launcher, "^(" PART "|>[|]?)*" PART "[|]([^|]|$)"))
 		fail(2,
 		     "the launcher contains a |: '%s'; put a pipe in a script that is the "
 		     "launcher, or after ziatest: ./ziatest N \"...\" 2>&1 | tee log",

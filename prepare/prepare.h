@@ -19,6 +19,8 @@ struct launch {
 };
 struct launch prepare(int argc, char **argv);
 
+extern const char usage[]; /* ends with a newline */
+
 /* Prints an error on stderr, and the usage line if STATUS is 2. Exits with STATUS. */
 void fail(int status, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 

@@ -466,20 +466,67 @@ a pipe in a script that is the launcher, or after ziatest: ./ziatest N \"...\" 2
 $usage_line/2"
 done <<'END'
 fake|tee log
+fake | tee log
+fake 2>&1 | tee log
+fake 2>&1|tee log
+fake |& tee log
+fake |
 fake || fake | tee log
 false ||| fake
-fake >| log
-fake $(echo a | cat)
+fake >log | cat
+fake >| log | cat
 fake \\| tee log
+fake \\\\| tee log
 fake \" | tee log
+fake \' | tee log
 fake 'a \' | tee log
-fake || fake
-fake 'a|b'
-fake "a|b"
-fake a\|b
+fake "a \" |" | tee log
+fake 'a|b' "c|d" | tee log
+fake '"' | tee log '"'
+fake "'" | tee log "'"
+fake $(echo a) | cat
+fake `echo a` | cat
+(fake) | cat
+fake a{}|cat
 END
 is 'a pipe is refused: nothing is run, no file is new' "$(ls; cat "$RECORD")" "$files"
 ok 'a pipe is refused: the probe is as it was' cmp "$bin/probe" ziaprobe
+
+# Any other | is the shell's, or an argument.
+while IFS= read -r launcher; do
+	run ziatest 4 "$launcher"
+	first=$(printf '%s\n' "$err" | head -n 1)
+	like "no pipe: $launcher" "$first" '.* \./ziaprobe [0-9]+ [0-9]+ 4'
+	sh -c "$first" >"$tmp/shell" 2>&1
+	is "no pipe, as in a shell: $launcher" "$out/$status" "$(cat "$tmp/shell")/$?"
+done <<'END'
+fake 'a|b'
+fake "a|b"
+fake a\|b
+fake --constraint='intel|amd'
+fake --constraint="intel|amd"
+fake 'a | b' c
+fake "a ' | b"
+fake 'a " | b'
+fake "a \" | b"
+fake "a \\" 'b|c'
+fake a\\\|b
+fake \'a\|b\'
+fake "'a' | b"
+sh -c 'fake a | cat' -
+sh -c "fake 'a b' | cat" -
+false || fake
+false||fake
+false || false || fake
+true && fake || fake
+fake 'a'\|'b'
+fake >| log
+fake 2>| log
+>| log fake
+fake $(echo a | cat)
+fake "$(echo a | cat)"
+fake `echo a | cat`
+END
 
 run ziatest -h
 like '-h: the usage and more on stdout' "$out" "$usage"
