@@ -152,6 +152,7 @@ int MPI_Init(int *argc, char ***argv)
 	mine.at[INIT_RETURNED] = now();
 	note_work(INIT_RETURNED);
 	leave_mpi_init();
+	forget_wire();
 	if (result != MPI_SUCCESS)
 		return result;
 	launched = world;

@@ -6,22 +6,16 @@
  * stamp, calls the library's function of the same name with the caller's arguments, whatever they
  * are, and takes another stamp. Our callback calls the caller's. The caller gets the result.
  *
- * Other MPI libraries, such as MPICH, have a PMI client built in. It writes commands to a
- * descriptor, PMI's wire, and reads the answers. So read and write are intercepted, too: a fence
- * begins when its command is written, and ends when the answer is read.
- *
  * A non-blocking fence returns at once and ends in a callback. Until then, the MPI library may do
  * work of its own. Open MPI may find afterwards that it need not wait; to wait, it calls usleep in
  * a loop until the callback arrives, so usleep is intercepted, too. With any other MPI, a rank is
  * assumed to wait as soon as it has entered the fence.
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
- * (readings.c); one look-up per function, which takes 4 to 7 us; one of Open MPI's library, for
- * non-blocking fences; and for each usleep in such a fence, a look-up of its caller, until the
- * rank is known to wait. Each read and write of another descriptor costs a comparison.
+ * (readings.c); the look-ups of lookup.c; one of Open MPI's library, for non-blocking fences; and
+ * for each usleep in such a fence, a look-up of its caller, until the rank is known to wait.
  *
- * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted, or
- * looks the functions up with dlsym, as Intel MPI does in Slurm's libpmi.
+ * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted.
  * Builds by hand leave this code out, and so do static builds, which have no other library to call.
  */
 #include "notes.h"
@@ -40,16 +34,10 @@ const char *fence_interface;
 
 static atomic_int entered_count; /* number of fences entered */
 
-/* PMI's wire: the first descriptor to which "cmd=init" is written */
-enum { NOT_YET = -1, FORGOTTEN = -2 };
-static atomic_int wire = NOT_YET;
-
-/* Called when MPI_Init has returned: no later fence counts, and no descriptor is PMI's wire any
- * more, because its number may soon be that of another file. */
+/* Called when MPI_Init has returned: no later fence counts. */
 void leave_mpi_init(void)
 {
 	entered_count = FENCES;
-	wire = FORGOTTEN;
 }
 
 /* Returns where this rank is in MPI_Init now. What it does in a non-blocking fence without waiting
@@ -91,9 +79,6 @@ void read_fences(struct record *record)
 
 #ifdef SEE_FENCES
 #include <dlfcn.h>
-#include <link.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 
 /* How many fence functions this thread is in: a library's PMIx_Fence may call PMIx_Fence_nb. Only
  * the outermost call counts as a fence. */
@@ -104,7 +89,7 @@ static _Thread_local int last_entered = -1;
 
 /* Begins a fence of INTERFACE. If WAITS is not set, this rank may begin to wait later. Returns its
  * index, or -1 if it does not count, because it is not OF_ALL ranks or is inside another. */
-static int enter_fence(const char *interface, bool of_all, bool waits)
+int enter_fence(const char *interface, bool of_all, bool waits)
 {
 	int64_t entered;
 	int i;
@@ -124,7 +109,7 @@ static int enter_fence(const char *interface, bool of_all, bool waits)
 }
 
 /* Ends fence I. Does nothing if I is -1. */
-static void end_fence(int i)
+void end_fence(int i)
 {
 	if (i < 0)
 		return;
@@ -133,7 +118,7 @@ static void end_fence(int i)
 }
 
 /* Undoes the entry of fence I, whose call has failed. */
-static void cancel_fence(int i)
+void cancel_fence(int i)
 {
 	int count = i + 1;
 
@@ -164,51 +149,15 @@ static bool covers_all_ranks(const void *procs, size_t count)
 	return !proc || count == 0 || (count == 1 && proc->rank == (uint32_t)PMIX_RANK_WILDCARD);
 }
 
-/* Returns the function NAME from FILE, a loaded library, or from the libraries that it depends on;
- * NULL if there is none, or if it is our own. */
-void *function_of(const char *file, const char *name)
-{
-	void *handle = dlopen(*file ? file : NULL, RTLD_LAZY | RTLD_NOLOAD);
-	void *function = handle ? dlsym(handle, name) : NULL;
-	Dl_info own, other;
-
-	if (handle)
-		dlclose(handle); /* others keep it open */
-	if (!function || !dladdr(&fences, &own) || !dladdr(function, &other))
-		return NULL;
-	return own.dli_fbase == other.dli_fbase ? NULL : function;
-}
-
-/* Stores in *FUNCTION the function NAME that CALLER would have called if this file did not exist.
- * Normally RTLD_NEXT finds it. If not, its library was loaded with RTLD_LOCAL, along with a plugin.
- * Then CALLER's object is searched and, because a tail call hides the real caller, so are all other
- * loaded objects. *FUNCTION stays NULL if nothing is found. */
-void find_function(void **function, const char *name, void *caller)
-{
-	struct link_map *loaded = NULL;
-	void *program;
-	Dl_info object;
-
-	if (*function) /* found by an earlier call */
-		return;
-	*function = dlsym(RTLD_NEXT, name);
-	if (!*function && dladdr(caller, &object))
-		*function = function_of(object.dli_fname, name);
-	if (!*function && (program = dlopen(NULL, RTLD_LAZY)))
-		dlinfo(program, RTLD_DI_LINKMAP, &loaded);
-	for (; loaded && !*function; loaded = loaded->l_next)
-		*function = function_of(loaded->l_name, name);
-}
-
 /* The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI,
  * whose PMI_Allgather exchanges addresses. Cray's has been tried only with a stand-in. */
-#define FENCE_OF(interface, name, parameters, arguments, of_all)                                   \
-	EXPORTED int name parameters                                                               \
+#define DEFINE_FENCE(linkage, our_name, function, name, interface, parameters, arguments, of_all)  \
+	static int(*function) parameters;                                                          \
+	linkage int our_name parameters                                                            \
 	{                                                                                          \
-		static int(*function) parameters;                                                  \
 		int fence = enter_fence(interface, of_all, true), result = -1;                     \
                                                                                                    \
-		find_function((void **)&function, #name, __builtin_return_address(0));             \
+		find_function((void **)&function, name, __builtin_return_address(0));              \
 		depth++;                                                                           \
 		if (function)                                                                      \
 			result = function arguments;                                               \
@@ -216,6 +165,10 @@ void find_function(void **function, const char *name, void *caller)
 		end_fence(fence);                                                                  \
 		return result;                                                                     \
 	}
+/* Defines NAME, and looked_up_NAME, which calls the function that dlsym has found. */
+#define FENCE_OF(interface, name, ...)                                                             \
+	DEFINE_FENCE(EXPORTED, name, linked_##name, #name, interface, __VA_ARGS__)                 \
+	DEFINE_FENCE(static, looked_up_##name, found_##name, #name, interface, __VA_ARGS__)
 FENCE_OF("PMIx", PMIx_Fence, (const void *procs, size_t count, const void *info, size_t infos),
 	 (procs, count, info, infos), covers_all_ranks(procs, count))
 FENCE_OF("PMI2", PMI2_KVS_Fence, (void), (), true)
@@ -245,15 +198,17 @@ static void *open_mpi(void *caller)
  * will be no callback: either the fence is complete, or the call failed. */
 enum { PMIX_OPERATION_SUCCEEDED = -157 };
 typedef void callback_fn(int status, void *data);
-EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,
-			   callback_fn *done, void *data)
+typedef int fence_nb_fn(const void *procs, size_t count, const void *info, size_t infos,
+			callback_fn *done, void *data);
+
+/* Calls *FUNCTION or, if that is NULL, PMIx_Fence_nb as CALLER would have called it. */
+static int observe_fence_nb(fence_nb_fn **function, void *caller, const void *procs, size_t count,
+			    const void *info, size_t infos, callback_fn *done, void *data)
 {
-	static int (*function)(const void *, size_t, const void *, size_t, callback_fn *, void *);
-	void *caller = __builtin_return_address(0);
 	bool of_all = done && covers_all_ranks(procs, count);
 	int fence = enter_fence("PMIx", of_all, !open_mpi(caller)), result = -1;
 
-	find_function((void **)&function, "PMIx_Fence_nb", caller);
+	find_function((void **)function, "PMIx_Fence_nb", caller);
 	if (fence >= 0) {
 		fences[fence].done = done;
 		fences[fence].data = data;
@@ -261,8 +216,8 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 		data = &fences[fence];
 	}
 	depth++;
-	if (function)
-		result = function(procs, count, info, infos, done, data);
+	if (*function)
+		result = (*function)(procs, count, info, infos, done, data);
 	depth--;
 	if (result == PMIX_OPERATION_SUCCEEDED)
 		end_fence(fence);
@@ -270,6 +225,21 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 		cancel_fence(fence);
 	return result;
 }
+
+#define DEFINE_FENCE_NB(linkage, our_name, function)                                               \
+	static fence_nb_fn *function;                                                              \
+	linkage int our_name(const void *procs, size_t count, const void *info, size_t infos,      \
+			     callback_fn *done, void *data)                                        \
+	{                                                                                          \
+		return observe_fence_nb(&function, __builtin_return_address(0), procs, count,      \
+					info, infos, done, data);                                  \
+	}
+DEFINE_FENCE_NB(EXPORTED, PMIx_Fence_nb, linked_PMIx_Fence_nb)
+DEFINE_FENCE_NB(static, looked_up_PMIx_Fence_nb, found_PMIx_Fence_nb)
+
+struct stand_in fence_stand_ins[] = {STAND_IN(PMIx_Fence),    STAND_IN(PMIx_Fence_nb),
+				     STAND_IN(PMI_Barrier),   STAND_IN(PMI2_KVS_Fence),
+				     STAND_IN(PMI_Allgather), {NULL, NULL, NULL}};
 
 /* Like the C library's usleep. If Open MPI calls it while the callback of a non-blocking fence is
  * outstanding, this rank waits in that fence. Calls from other libraries (libpsm2, libinfinipath,
@@ -285,81 +255,5 @@ EXPORTED int usleep(useconds_t us)
 	    object.dli_fbase == open_mpi(caller))
 		fences[i].waited = true;
 	return nanosleep(&time, NULL);
-}
-
-static ssize_t (*library_read)(int file, void *data, size_t size);
-static ssize_t (*library_write)(int file, const void *data, size_t size);
-
-/* Looks these up before main, so that no look-up happens in a signal handler. Until then, the raw
- * system calls take their place. */
-__attribute__((constructor)) static void find_read_and_write(void)
-{
-	*(void **)&library_read = dlsym(RTLD_NEXT, "read");
-	*(void **)&library_write = dlsym(RTLD_NEXT, "write");
-}
-
-static atomic_int wire_fence = -1; /* the fence whose answer has not been read yet */
-
-static struct stat wire_file;
-
-/* Returns whether FILE is PMI's wire, and not another file that has got its number since. */
-static bool is_wire(int file)
-{
-	struct stat other;
-
-	return file >= 0 && file == wire && fstat(file, &other) == 0 &&
-	       other.st_dev == wire_file.st_dev && other.st_ino == wire_file.st_ino;
-}
-
-/* If the SIZE bytes at DATA are a command that begins a fence of all ranks, returns its interface;
- * otherwise returns NULL. */
-static const char *fence_command(const void *data, size_t size)
-{
-	if (memmem(data, size, "cmd=kvs-fence", 13))
-		return "PMI2";
-	if (!memmem(data, size, "cmd=barrier_in", 14))
-		return NULL;
-	if (memmem(data, size, "group=", 6) && !memmem(data, size, "group=WORLD", 11))
-		return NULL;
-	return "PMI";
-}
-
-/* Like the C library's write, this is async-signal-safe. It leaves errno as that write set it. */
-EXPORTED ssize_t write(int file, const void *data, size_t size)
-{
-	const char *interface = NULL;
-	ssize_t result;
-	int fence = -1;
-
-	if (is_wire(file) && wire_fence < 0)
-		interface = fence_command(data, size);
-	if (interface)
-		wire_fence = fence = enter_fence(interface, true, true);
-	if (library_write)
-		result = library_write(file, data, size);
-	else
-		result = syscall(SYS_write, file, data, size);
-	if (fence >= 0 && result <= 0) {
-		wire_fence = -1;
-		cancel_fence(fence);
-	}
-	/* Only now is it certain that DATA can be read. */
-	if (wire == NOT_YET && result >= 8 && memcmp(data, "cmd=init", 8) == 0 &&
-	    fstat(file, &wire_file) == 0)
-		wire = file;
-	return result;
-}
-
-EXPORTED ssize_t read(int file, void *data, size_t size)
-{
-	ssize_t result;
-
-	if (library_read)
-		result = library_read(file, data, size);
-	else
-		result = syscall(SYS_read, file, data, size);
-	if (file == wire && result > 0)
-		end_fence(atomic_exchange(&wire_fence, -1));
-	return result;
 }
 #endif

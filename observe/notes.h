@@ -75,6 +75,27 @@ struct position {
 struct position find_position(void);
 void leave_mpi_init(void);
 void read_fences(struct record *record);
+int enter_fence(const char *interface, bool of_all, bool waits);
+void end_fence(int i);
+void cancel_fence(int i);
+
+/* ---- wire.c: the fences of a PMI client that is built into the MPI library ---- */
+
+void forget_wire(void);
+
+/* ---- lookup.c: the library's function for each of ours that stands in for it ---- */
+
+/* One of our functions that dlsym finds in the place of a library's. It calls *FOUND. */
+struct stand_in {
+	const char *name; /* NULL after the last one */
+	void (*ours)(void);
+	void **found; /* where dlsym stores the library's */
+};
+#define STAND_IN(name)                                                                             \
+	{                                                                                          \
+#name, (void (*)(void))looked_up_##name, (void **)&found_##name                    \
+	}
+extern struct stand_in fence_stand_ins[];
 void *function_of(const char *file, const char *name);
 void find_function(void **function, const char *name, void *caller);
 

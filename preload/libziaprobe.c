@@ -75,7 +75,7 @@ __attribute__((destructor)) static void end_process(void)
 	else
 		print_error("nothing was measured: %s has ended, and libziaprobe.so saw no call to "
 			    "MPI_Init; the program must call it, and must not be linked statically "
-			    "with its MPI library, or look MPI_Init up with dlsym\n",
+			    "with its MPI library, or be bound to it with RTLD_DEEPBIND\n",
 			    program_name());
 }
 
@@ -192,45 +192,55 @@ static int start(const char *name, void *caller, struct call call)
 
 #undef MPI_Init
 #undef PMPI_Init
+/* Defines our NAME, and looked_up_NAME, which calls the function that dlsym has found. */
+#define DEFINE(kind, name)                                                                         \
+	static void *found_##name;                                                                 \
+	kind(EXPORTED, name, NULL, #name) kind(static, looked_up_##name, found_##name, #name)
 #define CALLER __builtin_return_address(0)
 
-EXPORTED int MPI_Init(int *argc, char ***argv)
-{
-	return start("MPI_Init", CALLER, (struct call){{NULL}, argc, argv, false, 0, NULL, 0});
-}
+#define PLAIN(linkage, our_name, found, name)                                                      \
+	linkage int our_name(int *argc, char ***argv)                                              \
+	{                                                                                          \
+		return start(name, CALLER, (struct call){{found}, argc, argv, false, 0, NULL, 0}); \
+	}
+#define WITH_THREADS(linkage, our_name, found, name)                                               \
+	linkage int our_name(int *argc, char ***argv, int required, int *provided)                 \
+	{                                                                                          \
+		return start(name, CALLER,                                                         \
+			     (struct call){{found}, argc, argv, true, required, provided, 0});     \
+	}
+DEFINE(PLAIN, MPI_Init)
+DEFINE(PLAIN, PMPI_Init)
+DEFINE(WITH_THREADS, MPI_Init_thread)
+DEFINE(WITH_THREADS, PMPI_Init_thread)
 
-EXPORTED int PMPI_Init(int *argc, char ***argv)
+/* Calls *NEXT or, if that is NULL, the function that CALLER would have called. A program that starts
+ * a session first, and calls MPI_Init later, enters MPI here. Its cpu_wait is not known from then
+ * on. The handles INFO and HANDLER are passed on as they came. */
+static int start_session(void **next, void *caller, void *info, void *handler, void *session)
 {
-	return start("PMPI_Init", CALLER, (struct call){{NULL}, argc, argv, false, 0, NULL, 0});
-}
-
-EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-	return start("MPI_Init_thread", CALLER,
-		     (struct call){{NULL}, argc, argv, true, required, provided, 0});
-}
-
-EXPORTED int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-	return start("PMPI_Init_thread", CALLER,
-		     (struct call){{NULL}, argc, argv, true, required, provided, 0});
-}
-
-/* A program that starts a session first, and calls MPI_Init later, enters MPI here. Its cpu_wait is
- * not known from then on. The handles INFO and HANDLER are passed on as they came. */
-EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
-{
-	static int (*next)(void *, void *, void *);
+	int (*function)(void *, void *, void *);
 	bool is_first = arguments && !called && !uses_sessions;
-	int result = MPI_ERR_OTHER;
 
 	uses_sessions = true;
 	if (is_first) {
 		note_main_entered();
 		unwatch_thread(); /* because MPI_Init may never be called */
 	}
-	find_function((void **)&next, "MPI_Session_init", CALLER);
-	if (next)
-		result = next(info, handler, session);
-	return result;
+	find_function(next, "MPI_Session_init", caller);
+	*(void **)&function = *next;
+	return function ? function(info, handler, session) : MPI_ERR_OTHER;
 }
+
+#define SESSION(linkage, our_name, found, name)                                                    \
+	linkage int our_name(void *info, void *handler, void *session)                             \
+	{                                                                                          \
+		void *next = found;                                                                \
+                                                                                                   \
+		return start_session(&next, CALLER, info, handler, session);                       \
+	}
+DEFINE(SESSION, MPI_Session_init)
+
+struct stand_in mpi_stand_ins[] = {STAND_IN(MPI_Init),         STAND_IN(PMPI_Init),
+				   STAND_IN(MPI_Init_thread),  STAND_IN(PMPI_Init_thread),
+				   STAND_IN(MPI_Session_init), {NULL, NULL, NULL}};

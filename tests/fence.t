@@ -48,12 +48,32 @@ int PMIx_Fence(const void *p, size_t n, const void *i, size_t m)
 	return PMIx_Fence_nb(p, n, i, m, ignore, NULL) ? -1 : ++calls;
 }
 END
+# A plugin. find_release() succeeds if RTLD_DEFAULT searches the plugin's own libraries, too.
 cat >plugin.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
 int PMI_Barrier(void);
 int call(void) { return PMI_Barrier(); }
+int find_release(void) { return dlsym(RTLD_DEFAULT, "release") != 0; }
 END
-# A program that calls PMI_Barrier twice and prints the results; with 'FILE', in a plugin opened
-# privately; with 'many', it calls it ten times. For each fence, it then prints how much work was
+# A preloaded library, whose getppid() calls the next one
+cat >next.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+int getppid(void)
+{
+	static int calls;
+	int (*next)(void);
+
+	if (++calls > 2)
+		abort(); /* it has found itself */
+	*(void **)&next = dlsym(RTLD_NEXT, "getppid");
+	return next();
+}
+END
+# A program that calls PMI_Barrier twice and prints the results; with 'FILE FUNCTION', a function
+# that it looks up in a file opened privately; with 'many', it calls it ten times. For each fence, it then prints how much work was
 # done since the previous one, when the fence was entered and, if the rank waited in it, when it was
 # left. Finally, it prints how much work was done after the last of these. The clock advances by 1
 # each time it is read.
@@ -102,7 +122,7 @@ int main(int argc, char **argv)
 			call();
 	} else {
 		if (*mode)
-			*(void **)&call = dlsym(dlopen(mode, RTLD_NOW | RTLD_LOCAL), "call");
+			*(void **)&call = dlsym(dlopen(mode, RTLD_NOW | RTLD_LOCAL), argv[2]);
 		first = call();
 		second = call();
 		printf("%d %d:", first, second);
@@ -383,13 +403,14 @@ done 5 f
  1:1-2 2:3-4 3:6-7 2:8 1:9-10 3:12-13 2:14 986
 gathered, PMIx
 END
-# built NAME SOURCE ARGUMENT...: builds NAME from SOURCE and fence.c
+# built NAME SOURCE ARGUMENT...: builds NAME from SOURCE, fence.c, lookup.c and wire.c
 built() {
 	name=$1 source=$2
 	shift 2
 	# shellcheck disable=SC2086 # options
 	${MPICC:-mpicc} $sanitize -I"$top/observe" -DSEE_FENCES -rdynamic -o "$name" "$source" \
-		"$top/observe/fence.c" "$@" -ldl -lpthread || exit 1
+		"$top/observe/fence.c" "$top/observe/lookup.c" "$top/observe/wire.c" \
+		"$@" -ldl -lpthread || exit 1
 }
 with="-Wl,--no-as-needed -L. -Wl,-rpath,$tmp -llibrary"
 twice='1 2: 1:1-2 2:3-4 997'	# two fences, from 1 to 2 and from 3 to 4
@@ -413,12 +434,16 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	is "$name, a library that is linked with the program" "$(./linked)" "$twice"
 	is "$name, only the first eight fences count" "$(./linked many)" \
 		' 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 2:13-14 2:15-16 985'
-	is "$name, a library of a private plugin" "$(./private ./plugin.so)" "$twice"
-	is "$name, a library that a private plugin tail-calls" "$(./private ./tail.so)" "$twice"
+	is "$name, a library of a private plugin" "$(./private ./plugin.so call)" "$twice"
+	is "$name, a library that a private plugin tail-calls" "$(./private ./tail.so call)" "$twice"
 	is "$name, no library" "$(./private)" '-1 -1: 1:1-2 2:3-4 997'
 	# In libziaprobe.so, these functions must not find themselves.
 	is "$name, preloaded, a library that a private plugin tail-calls" \
-		"$(./preloaded ./tail.so)" "$twice"
+		"$(./preloaded ./tail.so call)" "$twice"
+	for program in private preloaded; do
+		is "$name, $program, a function that is looked up" \
+			"$(./$program ./liblibrary.so PMI_Barrier)" "$twice"
+	done
 	is "$name, preloaded, no library" "$(./preloaded)" '-1 -1: 1:1-2 2:3-4 997'
 	is "$name, PMIx" "$(./pmix)" "$(cat expected)"
 	is "$name, PMI's wire: reads and writes do what they do without ziaprobe" \
@@ -426,12 +451,32 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	is "$name, PMI's wire: the fences" "$(cat wire.counted)" "$(cat wire.expected)"
 done
 
+# The answers to RTLD_NEXT and RTLD_DEFAULT depend on the caller.
+cc -shared -fPIC -o next.so next.c -ldl || exit 1
+for compiler in gcc clang; do
+	if ! has $compiler; then
+		continue	# .ci/run installs both
+	fi
+	for sanitize in -O0 -O1 -O2 '-O2 -flto'; do
+		export OMPI_CC=$compiler MPICH_CC=$compiler
+		built private main.c
+		is "$compiler $sanitize, RTLD_NEXT" \
+			"$(LD_PRELOAD=./next.so ./private ./next.so getppid)" \
+			"$$ $$: 1000"
+		is "$compiler $sanitize, RTLD_DEFAULT" "$(./private ./plugin.so find_release)" \
+			'1 1: 1000'
+		is "$compiler $sanitize, a function that is looked up" \
+			"$(./private ./liblibrary.so PMI_Barrier)" "$twice"
+	done
+done
+unset OMPI_CC MPICH_CC
+
 # Without Open MPI, a rank waits as soon as it has entered the fence.
 # shellcheck disable=SC2086 # options
 {
 	${MPICC:-mpicc} -I"$top/observe" -DSEE_FENCES -Dompi_mpi_init=other_init -c pmix.c ompi.c \
-		"$top/observe/fence.c" &&
-	cc -rdynamic -o other pmix.o ompi.o fence.o $with -lnap -ldl -lpthread
+		"$top/observe/fence.c" "$top/observe/lookup.c" &&
+	cc -rdynamic -o other pmix.o ompi.o fence.o lookup.o $with -lnap -ldl -lpthread
 } || exit 1
 is 'another MPI: waits in non-blocking fences' \
 	"$(./other | sed -n '3p; 25p')" '0, in 1 since 3, entered 2

@@ -9,9 +9,9 @@ nodes=3
 error='ziaprobe: error:'
 python=/usr/bin/python3	# Debian's has Debian's mpi4py
 
-# A program whose call of MPI_Init libziaprobe.so cannot see. It does not know MPI; with LIBRARY, it
-# looks MPI_Init up there; with LIBRARY NAME, it calls NAME there, which calls MPI_Init and searches
-# LIBRARY's own libraries first.
+# A program that does not know MPI. With LIBRARY, it looks MPI_Init up there, which is measured; with
+# LIBRARY NAME, it calls NAME there, which calls MPI_Init and searches LIBRARY's own libraries first,
+# so that libziaprobe.so cannot see it.
 cat >"$tmp/unseen.c" <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,6 +32,27 @@ cc -o "$tmp/unseen" "$tmp/unseen.c" -ldl || exit 1
 cat >"$tmp/deep.c" <<'END'
 #include <mpi.h>
 int start(int *argc, char ***argv) { return MPI_Init(argc, argv); }
+END
+
+# A tracer, which looks the library's MPI_Init up in $REAL_MPI, and says so on rank 0
+cat >"$tmp/tracer.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int MPI_Init(int *argc, char ***argv)
+{
+	const char *rank = getenv("SLURM_PROCID");
+	int (*init)(int *, char ***);
+	void *library = dlopen(getenv("REAL_MPI"), RTLD_LAZY | RTLD_GLOBAL | RTLD_DEEPBIND);
+
+	*(void **)&init = dlsym(library, "MPI_Init");
+	if (strcmp(rank, "0") == 0)
+		fprintf(stderr, "ziaprobe: traced\n");
+	return init(argc, argv);
+}
 END
 
 # A module that takes long to import on the node $LATE
@@ -128,6 +149,8 @@ for mpi in openmpi mpich; do
 	"mpicc.$mpi" -pthread -DSESSIONS -o "$dir/starts" $guest 2>/dev/null ||
 		rm -f "$dir/starts"	# before MPI 4
 	"mpicc.$mpi" -shared -fPIC -o "$dir/deep.so" "$tmp/deep.c" || exit 1
+	"mpicc.$mpi" -shared -fPIC -o "$dir/tracer.so" "$tmp/tracer.c" -ldl || exit 1
+	"mpicc.$mpi" -pthread -o "$dir/traced" $guest -Wl,--no-as-needed "$dir/tracer.so" || exit 1
 	library=$(ldd "$dir/guest" | awk '$1 ~ /^libmpi/ { print $3 }')
 
 	srun='srun -N 1 -n 2 --ntasks-per-node'
@@ -179,13 +202,19 @@ for mpi in openmpi mpich; do
 			"$result" '?ziaprobe: warning: ranks .* run on the same kernel .*'
 	done
 
-	# Nothing is measured.
+	# A tracer is preloaded before libziaprobe.so, or the program is linked with it.
+	tracer="REAL_MPI=$library ../ziatest 2 '$srun'"
+	expect tracer 0 "export LD_PRELOAD=$dir/tracer.so:\${LD_PRELOAD-}
+		$tracer ../guest plain" 'ziaprobe: traced' "$result" "$one_node"
+	expect linked-tracer 0 "$tracer ../traced plain" 'ziaprobe: traced' "$result" "$one_node"
+
+	# Nothing is measured, or only what is looked up.
 	unseen=$tmp/unseen
 	for launcher in "$srun" "$mpirun"; do
 		start="../ziatest 2 '$launcher'" by=${launcher%% *}
 		expect "bare-$by" 0 "$start $unseen" "$(nothing unseen)"
 		expect "exec-$by" 0 "$start sh -c 'exec $unseen'" "$(nothing unseen)"
-		expect "lookup-$by" 0 "$start $unseen $library" "$(nothing unseen)"
+		expect "lookup-$by" 0 "$start $unseen $library" "$result" "$one_node"
 		expect "deep-$by" 0 "$start $unseen $dir/deep.so start" "$(nothing unseen)"
 		if has $python; then
 			expect "python-$by" 0 "$start $python -c pass" "$(nothing 'python[0-9.]*')"

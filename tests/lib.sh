@@ -347,7 +347,7 @@ exported() {
 		LC_ALL=C sort | paste -s -d ' ' -
 }
 # shellcheck disable=SC2034 # the symbols that it should export
-fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb read usleep write'
+fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb dlsym read usleep write'
 
 finish() {
 	finished=yes

@@ -1,0 +1,139 @@
+/*
+ * lookup.c - the library's function for each of ours that stands in for it
+ *
+ * Our functions are called in the place of a library's because the program, or libziaprobe.so, comes
+ * first where the dynamic linker searches. A program or library that looks a function up with dlsym,
+ * by a handle, searches elsewhere. So dlsym is intercepted, too, and such a look-up finds ours. Any
+ * other look-up is the C library's: the answer to RTLD_NEXT and RTLD_DEFAULT depends on the caller,
+ * so the C library's dlsym must be reached by a tail call, even without optimisation.
+ *
+ * On the clock: one look-up per function, which takes 4 to 7 us, and what dlsym adds to each call.
+ */
+#include "notes.h"
+
+#ifdef SEE_FENCES
+#include <dlfcn.h>
+#include <link.h>
+
+/* glibc's first version of dlsym on each machine. On others, dlsym is not intercepted. */
+#if defined __GLIBC__ && defined __x86_64__
+#define FIRST_VERSION "GLIBC_2.2.5"
+#elif defined __GLIBC__ && (defined __aarch64__ || (defined __powerpc64__ && _CALL_ELF == 2))
+#define FIRST_VERSION "GLIBC_2.17"
+#elif defined __GLIBC__ && defined __riscv && __riscv_xlen == 64
+#define FIRST_VERSION "GLIBC_2.27"
+#endif
+
+#if __has_attribute(musttail)
+#define TAIL_CALLER
+#define TAIL_RETURN __attribute__((musttail)) return
+#elif defined __clang__
+#undef FIRST_VERSION /* before clang 13, there is no such attribute */
+#else
+#define TAIL_CALLER __attribute__((optimize("O2", "optimize-sibling-calls")))
+#define TAIL_RETURN return
+#endif
+
+/* A build with AddressSanitizer calls dlsym before that is ready to check memory. */
+#define UNCHECKED __attribute__((no_sanitize_address))
+
+#ifdef FIRST_VERSION
+typedef void *dlsym_fn(void *handle, const char *name);
+static dlsym_fn *library_dlsym;
+
+UNCHECKED static void find_dlsym(void)
+{
+	*(void **)&library_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+	if (!library_dlsym)
+		*(void **)&library_dlsym = dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
+}
+#else
+#define library_dlsym dlsym
+#endif
+
+/* Returns whether FUNCTION is our own. */
+static bool is_own(void *function)
+{
+	Dl_info own, other;
+
+	return dladdr(&fence_interface, &own) && dladdr(function, &other) &&
+	       own.dli_fbase == other.dli_fbase;
+}
+
+#ifdef FIRST_VERSION
+/* libziaprobe.c defines these; ziaprobe has none. */
+extern struct stand_in mpi_stand_ins[] __attribute__((weak, visibility("hidden")));
+
+/* If HANDLE has the function NAME, and one of STAND_INS stands in for it, returns that, which will
+ * call the one that HANDLE has. Otherwise returns NULL. */
+static void *find_stand_in(struct stand_in *stand_ins, void *handle, const char *name)
+{
+	for (struct stand_in *entry = stand_ins; entry && entry->name; entry++) {
+		void *found;
+
+		if (strcmp(entry->name, name) != 0)
+			continue;
+		found = library_dlsym(handle, name);
+		if (!found || is_own(found))
+			return NULL;
+		*entry->found = found;
+		return *(void **)&entry->ours;
+	}
+	return NULL;
+}
+
+UNCHECKED static void *look_up(void *handle, const char *name)
+{
+	void *ours;
+
+	if (!library_dlsym)
+		find_dlsym();
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+		return NULL;
+	ours = find_stand_in(fence_stand_ins, handle, name);
+	return ours ? ours : find_stand_in(mpi_stand_ins, handle, name);
+}
+
+EXPORTED UNCHECKED TAIL_CALLER void *dlsym(void *handle, const char *name)
+{
+	void *ours = look_up(handle, name);
+
+	if (ours)
+		return ours;
+	TAIL_RETURN library_dlsym(handle, name);
+}
+#endif
+
+/* Returns the function NAME from FILE, a loaded library, or from the libraries that it depends on;
+ * NULL if there is none, or if it is our own. */
+void *function_of(const char *file, const char *name)
+{
+	void *handle = dlopen(*file ? file : NULL, RTLD_LAZY | RTLD_NOLOAD);
+	void *function = handle ? library_dlsym(handle, name) : NULL;
+
+	if (handle)
+		dlclose(handle); /* others keep it open */
+	return function && !is_own(function) ? function : NULL;
+}
+
+/* Stores in *FUNCTION the function NAME that CALLER would have called if this file did not exist.
+ * Normally RTLD_NEXT finds it. If not, its library was loaded with RTLD_LOCAL, along with a plugin.
+ * Then CALLER's object is searched and, because a tail call hides the real caller, so are all other
+ * loaded objects. *FUNCTION stays NULL if nothing is found. */
+void find_function(void **function, const char *name, void *caller)
+{
+	struct link_map *loaded = NULL;
+	void *program;
+	Dl_info object;
+
+	if (*function) /* found by an earlier call */
+		return;
+	*function = dlsym(RTLD_NEXT, name);
+	if (!*function && dladdr(caller, &object))
+		*function = function_of(object.dli_fname, name);
+	if (!*function && (program = dlopen(NULL, RTLD_LAZY)))
+		dlinfo(program, RTLD_DI_LINKMAP, &loaded);
+	for (; loaded && !*function; loaded = loaded->l_next)
+		*function = function_of(loaded->l_name, name);
+}
+#endif
