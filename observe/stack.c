@@ -196,11 +196,11 @@ enum state find_state(void)
 	return doing.state == IN_MPI_INIT && find_position().waits ? IN_FENCE : doing.state;
 }
 
-/* Prints "ziaprobe: SEVERITY: MOMENT SECONDS s: rank 5 on n3 has ..." and, if this rank works in MPI_Init, a
- * second line with the calls that it is in. Only one rank per node and state prints or, in MPI_Init,
- * per node and calls: a rank that polls shared memory must not hide the one that it waits for. To
- * be called by a signal handler: although POSIX does not guarantee it, snprintf of numbers and
- * strings takes no locks and allocates no memory. */
+/* Prints "ziaprobe: SEVERITY: MOMENT SECONDS s: rank 5 on n3 has ..." and, if this rank works in
+ * MPI_Init, a second line with the calls that it is in. Only one rank per node and state prints or,
+ * in MPI_Init, per node and calls: a rank that polls shared memory must not hide the one that it
+ * waits for. To be called by a signal handler: although POSIX does not guarantee it, snprintf of
+ * numbers and strings takes no locks and allocates no memory. */
 void print_state(const char *severity, const char *moment, const char *seconds)
 {
 	static const char *const texts[] = {
