@@ -1,11 +1,11 @@
 /*
  * lookup.c - the library's function for each of ours that stands in for it
  *
- * Our functions are called in the place of a library's because the program, or libziaprobe.so, comes
- * first where the dynamic linker searches. A program or library that looks a function up with dlsym,
- * by a handle, searches elsewhere. So dlsym is intercepted, too, and such a look-up finds ours. Any
- * other look-up is the C library's: the answer to RTLD_NEXT and RTLD_DEFAULT depends on the caller,
- * so the C library's dlsym must be reached by a tail call, even without optimisation.
+ * Our functions are called in the place of a library's because the dynamic linker searches
+ * ziaprobe, or libziaprobe.so, first. A program or library that looks a function up with dlsym, by
+ * a handle, searches elsewhere. So dlsym is intercepted, too, and such a look-up finds ours. Any
+ * other look-up is the C library's: the answer to RTLD_NEXT and RTLD_DEFAULT depends on the
+ * caller, so the C library's dlsym must be reached by a tail call, even without optimisation.
  *
  * On the clock: one look-up per function, which takes 4 to 7 us, and what dlsym adds to each call.
  */

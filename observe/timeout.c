@@ -1,6 +1,6 @@
 /*
- * timeout.c - the two moments at which a rank says what it is doing: when the timeout expires, after
- * which it exits, and for --where, after which it goes on
+ * timeout.c - the two moments at which a rank says what it is doing: when the timeout expires, and
+ * then it exits; and for --where, and then it goes on
  *
  * At each of them, the kernel sends a signal. It is not SIGALRM, because the user's program may use
  * that.

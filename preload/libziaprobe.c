@@ -214,9 +214,9 @@ DEFINE(PLAIN, PMPI_Init)
 DEFINE(WITH_THREADS, MPI_Init_thread)
 DEFINE(WITH_THREADS, PMPI_Init_thread)
 
-/* Calls *NEXT or, if that is NULL, the function that CALLER would have called. A program that starts
- * a session first, and calls MPI_Init later, enters MPI here. Its cpu_wait is not known from then
- * on. The handles INFO and HANDLER are passed on as they came. */
+/* Calls *NEXT or, if that is NULL, the function that CALLER would have called. A program that
+ * starts a session first, and calls MPI_Init later, enters MPI here. Its cpu_wait is not known from
+ * then on. The handles INFO and HANDLER are passed on as they came. */
 static int start_session(void **next, void *caller, void *info, void *handler, void *session)
 {
 	int (*function)(void *, void *, void *);

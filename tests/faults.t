@@ -159,7 +159,7 @@ END
 		"$result" \
 		"ziaprobe: note: after 5 s: rank 1 on n1 has waited $s in MPI_Send, to rank 3" \
 		"ziaprobe: note: after 5 s: rank 3 on n2 has waited $s in MPI_Recv, from rank 1" \
-		"ziaprobe: note: after 5 s: rank 5 on n3 has waited $s in MPI_(Send|Recv), .* rank 1"
+		"ziaprobe: note: after 5 s: rank 5 on n3 has waited $s in MPI_.* rank 1"
 	# A launch that is faster, and one that is already later when it calls MPI_Init
 	expect where-fast 0 '../ziatest -w 99 2 "$srun"' "$result"
 	expect where-over 0 '../ziatest --where 0.001 2 "$srun"' "$result"

@@ -73,10 +73,10 @@ int getppid(void)
 }
 END
 # A program that calls PMI_Barrier twice and prints the results; with 'FILE FUNCTION', a function
-# that it looks up in a file opened privately; with 'many', it calls it ten times. For each fence, it then prints how much work was
-# done since the previous one, when the fence was entered and, if the rank waited in it, when it was
-# left. Finally, it prints how much work was done after the last of these. The clock advances by 1
-# each time it is read.
+# that it looks up in a file opened privately; with 'many', it calls it ten times. For each fence,
+# it then prints how much work was done since the previous one, when the fence was entered and, if
+# the rank waited in it, when it was left. Finally, it prints how much work was done after the last
+# of these. The clock advances by 1 each time it is read.
 cat >main.c <<'END'
 #include "notes.h"
 #include <dlfcn.h>
@@ -435,7 +435,8 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	is "$name, only the first eight fences count" "$(./linked many)" \
 		' 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 2:13-14 2:15-16 985'
 	is "$name, a library of a private plugin" "$(./private ./plugin.so call)" "$twice"
-	is "$name, a library that a private plugin tail-calls" "$(./private ./tail.so call)" "$twice"
+	is "$name, a library that a private plugin tail-calls" \
+		"$(./private ./tail.so call)" "$twice"
 	is "$name, no library" "$(./private)" '-1 -1: 1:1-2 2:3-4 997'
 	# In libziaprobe.so, these functions must not find themselves.
 	is "$name, preloaded, a library that a private plugin tail-calls" \

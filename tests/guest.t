@@ -9,9 +9,9 @@ nodes=3
 error='ziaprobe: error:'
 python=/usr/bin/python3	# Debian's has Debian's mpi4py
 
-# A program that does not know MPI. With LIBRARY, it looks MPI_Init up there, which is measured; with
-# LIBRARY NAME, it calls NAME there, which calls MPI_Init and searches LIBRARY's own libraries first,
-# so that libziaprobe.so cannot see it.
+# A program that does not know MPI. With LIBRARY, it looks MPI_Init up there, which is measured.
+# With LIBRARY NAME, it calls NAME there, which calls MPI_Init, but searches LIBRARY's own libraries
+# first, so that libziaprobe.so cannot see it.
 cat >"$tmp/unseen.c" <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -9,7 +9,6 @@ error='ziaprobe: error:'
 # arguments; 'thread', the same, by MPI_Init_thread; 'middle', at the option -i. It checks what the
 # library must not change, and prints a line for each promise that is broken. Rank 0 returns 7.
 #
-#	-w		handles the signal of --where, and sends it to itself every ms during MPI_Init
 #	-w		handles the signal of --where, which a timer then sends every ms
 #	-a MS		sets an alarm, in MS ms; at once and from 100 s on, it is blocked
 #	-d DIRECTORY	changes to DIRECTORY
