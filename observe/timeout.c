@@ -19,7 +19,7 @@
 #endif
 
 static struct {
-	const char *option, *severity, *moment; /* for messages */
+	const char *name, *severity, *moment; /* for messages */
 	const char *seconds; /* after the start, as the user gave them */
 	int signal; /* 0 if it is not armed */
 	int timer; /* its id, or -1 */
@@ -27,8 +27,8 @@ static struct {
 	struct sigaction old_action;
 	sigset_t old_mask;
 } alarms[] = {
-	[TIMEOUT] = {"--timeout", "error", "timeout of", .signal = 0},
-	[WHERE] = {"--where", "note", "after", .signal = 0},
+	[TIMEOUT] = {"the timeout", "error", "timeout of", .signal = 0},
+	[WHERE] = {"the moment of --where", "note", "after", .signal = 0},
 };
 
 static int killer = -1; /* the timer that ends a rank which cannot handle the timeout's signal */
@@ -104,9 +104,9 @@ static int find_free_signal(void)
 	return SIGRTMAX - 2;
 }
 
-/* Makes a timer for OPTION that sends EVENT in US > 0 us. Returns its id, or -1 after a warning.
+/* Makes a timer for NAME that sends EVENT in US > 0 us. Returns its id, or -1 after a warning.
  * Makes system calls because, before glibc 2.34, the timer functions were in librt. */
-static int start_timer(const char *option, struct sigevent event, int64_t us)
+static int start_timer(const char *name, struct sigevent event, int64_t us)
 {
 	struct itimerspec once = {{0, 0}, {us / 1000000, us % 1000000 * 1000}};
 	int timer = -1;
@@ -114,9 +114,9 @@ static int start_timer(const char *option, struct sigevent event, int64_t us)
 	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0)
 		syscall(SYS_timer_settime, timer, 0, &once, NULL);
 	else
-		print_warning("cannot set a timer for %s: %s; raise ulimit -i on this node, or let "
-			      "it call timer_create\n",
-			      option, strerror(errno));
+		print_warning(
+			"cannot set %s; raise ulimit -i on this node, or permit timer_create\n",
+			name);
 	return timer;
 }
 
@@ -149,9 +149,9 @@ void arm(enum alarm alarm, const char *seconds)
 	sigaction(event.sigev_signo, &action, &alarms[alarm].old_action);
 	/* The inherited mask may block it. */
 	sigprocmask(SIG_UNBLOCK, &signals, &alarms[alarm].old_mask);
-	alarms[alarm].timer = start_timer(alarms[alarm].option, event, left);
+	alarms[alarm].timer = start_timer(alarms[alarm].name, event, left);
 	if (alarm == TIMEOUT && alarms[alarm].timer >= 0)
-		killer = start_timer(alarms[alarm].option, kill, left + 2500000);
+		killer = start_timer(alarms[alarm].name, kill, left + 2500000);
 }
 
 /* Undoes what arm() has done, if it was called for ALARM. */
