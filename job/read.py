@@ -73,8 +73,9 @@ class File:
             self.sha256.update(line)
             yield line.decode('ascii', 'replace')
 
-    def rows(self, record):
-        """Yields its undamaged rows as namedtuples; NAME_ms and NAME_bytes are numbers."""
+    def rows(self, record, is_whole=None):
+        """Yields its undamaged rows as namedtuples; NAME_ms and NAME_bytes are numbers. If IS_WHOLE
+        is given, each row must be undamaged, and IS_WHOLE must be true for it."""
         lines, columns = self.lines(), record._fields
         header = next(lines, '')
         if header.endswith('\r\n'):
@@ -82,14 +83,19 @@ class File:
         if header.endswith('\n') and header != ','.join(columns) + '\n':
             raise ValueError(f'{self.name} is of another version of Ziatest; use its job/summarize')
         are_numbers = [column.endswith(('_ms', '_bytes')) for column in columns]
-        for line in lines:
+        for number, line in enumerate(lines, 2):
             cells = line.rstrip('\n').split(',')
+            row = None
             if line.endswith('\n') and len(cells) == len(columns):
                 try:
-                    yield record(*[float(cell or 'nan') if is_number else cell
+                    row = record(*[float(cell or 'nan') if is_number else cell
                                    for cell, is_number in zip(cells, are_numbers)])
                 except ValueError:
                     pass
+            if is_whole and not (row and is_whole(row)):
+                raise ValueError(f'line {number} is not a row of --csv; remove it')
+            if row:
+                yield row
 
 def in_archive(path):
     """Yields the members of an archive. Open each before asking for the next."""
@@ -97,7 +103,7 @@ def in_archive(path):
         raise ValueError('not a regular file')
     with open(path, 'rb') as file:
         if file.read(14) == b'started,nodes,':
-            raise ValueError('results of --csv; name a file of --ranks or an archive')
+            raise ValueError('results of --csv; they cannot be compared with others')
     with tarfile.open(path, mode='r:gz') as archive:
         for member in archive:
             is_file = member.isreg() and not member.issparse()
@@ -202,6 +208,19 @@ def read_ranks(path):
         is_file_of_ranks = file.read(10) == b'rank,node,'
         file.seek(0)
         return Ranks(File(file, os.path.basename(path))) if is_file_of_ranks else None
+
+def read_log(path):
+    """Returns the rows of a file of --csv in the order of their starts, or None: another file."""
+    def is_whole(row):
+        return re.match(r'[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.[0-9]{6}Z\Z', row.started) and \
+            number(row.nodes) and number(row.ppn) and re.match('[0-9]{0,20}\\Z', row.faults) and \
+            math.isfinite(row.time_ms)
+
+    with open(path, 'rb') as file:
+        is_log = file.read(14) == b'started,nodes,'
+        file.seek(0)
+        rows = File(file, os.path.basename(path)).rows(Row, is_whole) if is_log else None
+        return rows and sorted(rows, key=lambda row: row.started)
 
 def slow_nodes(launches, time, fewest):
     """Returns the five slowest nodes of launches that take TIME, by the median of how far a node

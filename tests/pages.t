@@ -147,11 +147,22 @@ is 'the slow node for administrators is that of the example' \
 	"$(sed -n '/^    Slow nodes/,/^$/{ s/^    //; p; }' doc/administrators.md)" \
 	"$(sed -n '/^Slow nodes/,$p' example-output/slow-node/summary.txt)"
 
+is 'the mail for administrators is that of the example' \
+	"$(sed -n '/^    log.csv: /,/^    n3 was/{ s/^    //; p; }' doc/administrators.md)" \
+	"$(sed -n '/^log.csv: /,$p' example-output/log/watch.out)"
+is 'the script for administrators is that of the example, but for its numbers' \
+	"$(sed -n '/^    #!.bin.sh/,/^    exit/{ s/^    //; p; }' doc/administrators.md |
+		sed 's/1024/8/; s/where 15/where 1.5/; s/csv 4/csv 2/; s/^    /\t/')" \
+	"$(grep -v '^# ' example-output/log/watch.sh)"
+
 # If this fails because run_ziatest.sh has changed, renew the example.
 if has python3; then
 	run job/summarize example-output/submission
 	is "the example's summary is what summarize prints" "$err$out" \
 		"$(cat example-output/submission/summary.txt)"
+	run job/summarize example-output/log/log.csv
+	is "the log's summary is what summarize prints" "$err$out/$status" \
+		"$(sed -n '/^log.csv: /,$p' example-output/log/watch.out)/1"
 	run job/summarize example-output/submission example-output/slow-node
 	is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
 		"$(sed -n '/^    job  /,/^1[.]/{ s/^    //; /^1[.]/d; p; }' doc/evaluators.md)"

@@ -470,11 +470,11 @@ packed() {	# WHAT PATTERN TAR-OPTION...: of an archive
 	run timeout 60 "$summarize" bad.tgz
 	like "packed: $what" "$err$out/$status" "summarize: error: bad.tgz: $pattern/2"
 }
-for jobs in job/results.csv 'job job/results.csv'; do
+for jobs in 'job/results.csv job' 'job job/results.csv'; do
 	# shellcheck disable=SC2086 # two words
 	run "$summarize" $jobs
 	like "results.csv in $jobs" "$err/$status" \
-		'summarize: error: job/results.csv: results of --csv; name a file of [^|]*/2'
+		'summarize: error: job/results.csv: results of --csv; they cannot be compared .*/2'
 done
 rm -rf it
 cp -r job it
@@ -525,7 +525,93 @@ like 'a closed stdout' "$err/$status" 'summarize: error: [^|]*: Bad file descrip
 run sh -c '"$1" job >/dev/full' sh "$summarize"
 like 'a full disk' "$err/$status" 'summarize: error: [^|]*: No space left on device/2'
 run "$summarize" --pictures '' job
-like 'pictures in no directory' "$err/$status" 'usage: .*--pictures takes a directory [^|]*/2'
+like 'pictures in no directory' "$err/$status" 'usage: .*--pictures takes a directory/2'
+
+# A log, the file of --csv of many launches
+# log_of NAME KIND...: writes a log. A KIND is COUNT,MS,STEP: COUNT launches, one a day, of which
+# STEP takes MS longer than 100 ms, and HOST, if set, is the outlier's.
+log_header='started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,'\
+'spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'\
+'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,offset_ms,'\
+'offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi'
+log_of() {
+	file=$1
+	shift
+	{
+		echo "$log_header"
+		printf '%s\n' "$@" | awk -F , -v program="${PROGRAM-ziaprobe}" \
+			-v faults="${FAULTS-0}" '{
+			for (i = 0; i < $1; i++) {
+				late["exec"] = late["init"] = 0
+				late[$3] = $2
+				day++
+				printf "2026-%02d-%02dT03:00:%02d.000000Z,4,2,8,%.3f,,1,n1,",
+					1 + day / 28, 1 + day % 28, day % 60, 500 + $2 + day % 7
+				printf "10.000,20.000,%.3f,,%.3f,20.000,50.000,0.000,1.000,1.000,",
+					100 + late["exec"], 300 + late["init"] + day % 7
+				printf "1.000,%s,%s,,%s,,,1.000,,,,,%s,1,M\n", faults,
+					$4 ? "init" : "", $4, program
+			}
+		}'
+	} >"$file"
+}
+# logged NAME STATUS PATTERN: what the log says, after the line on its first kind
+logged() {
+	run "$summarize" log.csv
+	like "a log: $1" "$out/$err$status" "log.csv: [0-9]+ launch[^|]*\|\|$3/$2"
+}
+warm='ziaprobe, 4 nodes x 2, warm: [0-9]+ launches, the last 2026-[0-9-]+T03:00:[0-9]{2}Z\|'
+medians='the last 5  [0-9.]+ ms \([0-9.]+ to [0-9.]+\)\|before      503.0 ms \(500.0 to 506.0\)\|'
+log_of log.csv 60,0,init
+logged 'no change' 0 "$warm${medians}no change"
+log_of log.csv 55,0,init 5,100,init
+logged 'slower' 1 "$warm${medians}slower: 5 of the last 5 took longer than 95 % of those before: \
+init \+99.0 ms"
+sed -n '1p; 2,$p' log.csv | awk 'NR == 1 { print; next } { print | "sort -r" }' >other.csv
+run "$summarize" other.csv
+like 'a log: rows in the wrong order' "$out/$status" ".*slower: 5 of .*/1"
+log_of log.csv 57,0,init 3,100,exec
+logged 'three of five' 1 "$warm${medians}slower: 3 of the last 5 [^|]*: exec \+100.0 ms"
+log_of log.csv 58,0,init 2,100,exec
+logged 'two of five' 0 "$warm${medians}no change"
+log_of log.csv 55,0,init 5,15,init
+logged 'less than 5 %' 0 "$warm${medians}no change"
+log_of log.csv 55,0,init 5,-100,init
+logged 'faster' 0 "$warm${medians}faster: 5 of the last 5 took less time than 95 % of those \
+before: init -101.0 ms"
+log_of log.csv 55,0,init 2,0,init 3,0,init,n2
+logged 'an outlier' 1 "$warm${medians}no change\|n2 was the outlier of 3 of the last 5, and of 0 \
+of the 55 before"
+log_of log.csv 49,0,init 6,0,init,n2 2,0,init 3,0,init,n2
+logged 'an old outlier' 0 "$warm${medians}no change"
+log_of log.csv 24,0,init
+logged 'too few' 0 "${warm}too few launches to compare: at least 20 before the last 5"
+log_of log.csv 25,0,init
+logged 'just enough' 0 "$warm${medians}no change"
+# Cold launches are of their own kind, and so are those of another program. An old change of another
+# kind is no alarm.
+log_of log.csv 55,0,init 5,100,init
+PROGRAM=solver log_of other.csv 60,0,init
+sed '1d; s/^2026/2027/' other.csv >>log.csv
+logged 'another kind was launched last' 0 "solver, 4 nodes x 2, warm: 60 launches, [^|]*\|[^|]*\|\
+[^|]*\|no change\|\|$warm${medians}slower: .*"
+FAULTS=7 log_of other.csv 2,900,init
+sed 1d other.csv >>log.csv
+logged 'cold launches' 0 ".*\|ziaprobe, 4 nodes x 2, cold: 2 launches, [^|]*\|too few .*"
+run "$summarize" --pictures history log.csv
+is 'a log: the picture has 40 bars, of which the last five stand out' \
+	"$(texts history/history.svg | grep -c T03:00) $(grep -c 'font-weight="bold"' \
+		history/history.svg)" '40 5'
+for damage in '$s/,M$//' '30s/,4,2,/,x,2,/' '30s/^2026-/2026/' '30s/,50[0-9][^,]*/,/'; do
+	log_of log.csv 60,0,init
+	sed -i "$damage" log.csv
+	run "$summarize" log.csv
+	like "a log that is damaged: $damage" "$out/$err$status" \
+		'/summarize: error: log.csv: line (30|61) is not a row of --csv; remove it2'
+done
+echo "$log_header" >log.csv
+run "$summarize" log.csv
+is 'a log without launches' "$out/$err$status" 'log.csv: 0 launches/0'
 
 # Several jobs
 job other SLURM_CLUSTER_NAME=hare START=1795300000 MPI='MPICH 4.0.2' FENCES= SWEEP=4 \

@@ -1,0 +1,10 @@
+#!/bin/sh
+#SBATCH --exclusive --time=00:10:00
+# Makes five launches into one log, and prints what they have changed.
+launch="srun --ntasks 8 --ntasks-per-node"
+status=0
+for _ in 1 2 3 4 5; do
+	./ziatest -t 60 --where 1.5 --csv log.csv 2 "$launch" </dev/null || status=1
+done
+job/summarize --pictures . log.csv || status=1
+exit $status
