@@ -15,10 +15,11 @@
 #include <dlfcn.h>
 #include <link.h>
 
-/* glibc's first version of dlsym on each machine. On others, dlsym is not intercepted. */
+/* glibc's first version of dlsym on each machine. On others, such as POWER, which has no tail calls
+ * through a pointer, dlsym is not intercepted. */
 #if defined __GLIBC__ && defined __x86_64__
 #define FIRST_VERSION "GLIBC_2.2.5"
-#elif defined __GLIBC__ && (defined __aarch64__ || (defined __powerpc64__ && _CALL_ELF == 2))
+#elif defined __GLIBC__ && defined __aarch64__
 #define FIRST_VERSION "GLIBC_2.17"
 #elif defined __GLIBC__ && defined __riscv && __riscv_xlen == 64
 #define FIRST_VERSION "GLIBC_2.27"

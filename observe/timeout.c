@@ -151,7 +151,7 @@ void arm(enum alarm alarm, const char *seconds)
 	sigprocmask(SIG_UNBLOCK, &signals, &alarms[alarm].old_mask);
 	alarms[alarm].timer = start_timer(alarms[alarm].name, event, left);
 	if (alarm == TIMEOUT && alarms[alarm].timer >= 0)
-		killer = start_timer(alarms[alarm].name, kill, left + 2500000);
+		killer = start_timer(alarms[alarm].name, kill, left + 2900000);
 }
 
 /* Undoes what arm() has done, if it was called for ALARM. */
