@@ -14,7 +14,7 @@ import tarfile
 from datetime import datetime, timedelta
 
 LARGEST_JOB = 1 << 30  # bytes of all files
-MOST_LINES, MOST_LAUNCHES = 22000000, 6000  # of a job; 1 GiB of ranks and nodes has 21 million
+MOST_LAUNCHES = 6000  # of a job
 MOST_NODES = 100000  # of a launch
 LONGEST_LINE = 10000  # a longer one counts as several
 JOB_FILE = re.compile(r'(?P<directory>(?:.*/)?)(?P<name>environment\.txt|build\.txt|changes\.diff|'
@@ -37,12 +37,14 @@ RANK_STEPS = 'daemon spawn exec setup init fence wait exchange'.split()
 # spawn and exec are measured in ticks of 10 ms.
 PARTS = {'daemon + spawn': 20, 'exec': 20, 'setup': 20, 'init': 0, 'exchange': 0}
 Bar = collections.namedtuple('Bar', 'mark host label steps')  # of ranks.svg
-Slow = collections.namedtuple('Slow', 'label excess')  # a slow node
+Slow = collections.namedtuple('Slow', 'host label excess')  # a slow node
 # The valid launches of one size: all, the first, the later ones by time, the middle one of these
 Size = collections.namedtuple('Size', 'nodes valid first later middle')
 Kind = collections.namedtuple('Kind', 'line where interfaces down hardware')  # of nodes
 KIND = re.compile(r'([0-9]{1,6} nodes?): interfaces ([0-9]{1,6}),.*? down ([0-9]{1,6}), '
                   r'(.*?)( \([^()]*\))?\Z')
+# The start, nodes and ppn of a launch
+LOG_ROW = re.compile(r'[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.[0-9]{6}Z(,[1-9][0-9]{0,5}){2}\Z')
 # The end of the command line that ziatest prints: SEC USEC N --verbose
 START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 TIMEOUT = re.compile(r'timeout of [0-9]+ s: (?:rank [0-9]+|a rank) on ([^\s.]+)')
@@ -55,47 +57,39 @@ SORTS = {'result': 'Time test was completed in', 'failure': 'zia(?:test|probe): 
                   'Node failure on|not found',
          'error': '(?i:error)|timeout of'}
 KEPT = re.compile('|'.join(SORTS.values()))
-PATTERNS = {sort: re.compile(pattern) for sort, pattern in SORTS.items()}
 
 class File:
     """An open file. KIND is ranks-, nodes- or output/ if it belongs to one launch."""
-    def __init__(self, file, name, kind=None, launch=None, count=None):
+    def __init__(self, file, name, kind=None, launch=None):
         self.file, self.name, self.kind = file, name, kind
         self.launch = launch  # nodes and run
-        self.count = count or itertools.count()  # of the lines of all files
         self.sha256 = hashlib.sha256()
 
     def lines(self):
         """Yields its lines. Only the last line of a truncated file lacks a newline."""
         for line in iter(lambda: self.file.readline(LONGEST_LINE), b''):
-            if next(self.count) == MOST_LINES:
-                raise ValueError(f'more than {MOST_LINES} lines')
             self.sha256.update(line)
             yield line.decode('ascii', 'replace')
 
-    def rows(self, record, is_whole=None):
-        """Yields its undamaged rows as namedtuples; NAME_ms and NAME_bytes are numbers. If IS_WHOLE
-        is given, each row must be undamaged, and IS_WHOLE must be true for it."""
+    def rows(self, record):
+        """Yields its rows as namedtuples, and None for a damaged one. NAME_ms, NAME_bytes and
+        faults are numbers."""
         lines, columns = self.lines(), record._fields
         header = next(lines, '')
         if header.endswith('\r\n'):
             raise ValueError(f'{self.name} has Windows line endings; convert it with dos2unix')
         if header.endswith('\n') and header != ','.join(columns) + '\n':
             raise ValueError(f'{self.name} is of another version of Ziatest; use its job/summarize')
-        are_numbers = [column.endswith(('_ms', '_bytes')) for column in columns]
-        for number, line in enumerate(lines, 2):
-            cells = line.rstrip('\n').split(',')
-            row = None
+        are_numbers = [column.endswith(('_ms', '_bytes', 'faults')) for column in columns]
+        for line in lines:
+            cells, row = line[:-1].split(','), None
             if line.endswith('\n') and len(cells) == len(columns):
                 try:
                     row = record(*[float(cell or 'nan') if is_number else cell
                                    for cell, is_number in zip(cells, are_numbers)])
                 except ValueError:
                     pass
-            if is_whole and not (row and is_whole(row)):
-                raise ValueError(f'line {number} is not a row of --csv; remove it')
-            if row:
-                yield row
+            yield row
 
 def in_archive(path):
     """Yields the members of an archive. Open each before asking for the next."""
@@ -122,7 +116,7 @@ def in_directory(path):
 
 def job_files(path):
     """Yields the files of a job. Read each before asking for the next."""
-    directory, names, lines = None, set(), itertools.count()
+    directory, names = None, set()
     for member in in_directory(path) if os.path.isdir(path) else in_archive(path):
         if member.end > LARGEST_JOB:
             raise ValueError('more than 1 GiB')
@@ -138,7 +132,7 @@ def job_files(path):
         names.add(member.name)
         launch = (int(match['nodes']), int(match['run'])) if match['kind'] else None
         with member.open() as file:
-            yield File(file, match['name'], match['kind'], launch, lines)
+            yield File(file, match['name'], match['kind'], launch)
 
 def known(times_):
     return [time for time in times_ if time == time]  # NaN differs from itself
@@ -147,6 +141,12 @@ def median(times_, fewest=1):
     """The lower median of the known times; NaN if there are fewer than FEWEST"""
     times_ = known(times_)
     return statistics.median_low(times_) if len(times_) >= fewest else math.nan
+
+def ms(time):
+    return f'{round(time, 1) + 0.:.1f}' if math.isfinite(time) else '-'  # no -0.0
+
+def spread(values):
+    return f'({ms(min(values))} to {ms(max(values))})'
 
 def times(row, names):
     return [getattr(row, name + '_ms') for name in names]
@@ -158,28 +158,25 @@ class Ranks:
         self.warm = 0  # nodes on which no rank read a page of a file
         self.hosts = []
         self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
-        self.own = array.array('f')  # the largest sum of parts that a rank has
-        self.steps = {step: array.array('f') for step in RANK_STEPS}  # of that rank
-        for _, ranks in itertools.groupby(file.rows(Rank), key=lambda rank: rank.node):
+        self.slowest = []  # the largest sum of parts that a rank has, and that rank's steps
+        for _, ranks in itertools.groupby(filter(None, file.rows(Rank)), lambda rank: rank.node):
             if len(self.hosts) == MOST_NODES:
                 raise ValueError(f'{file.name} has more than {MOST_NODES} nodes')
             self.add_node(list(ranks))
         self.has_setup = bool(known(self.parts['setup']))
         self.bars = self.choose_bars()
-        del self.own, self.steps  # A job may have millions of ranks.
+        del self.slowest  # A job may have millions of ranks.
 
     def add_node(self, ranks):
         parts = [(rank.spawn_ms + (0 if math.isnan(rank.daemon_ms) else rank.daemon_ms),
                   rank.exec_ms, rank.setup_ms, rank.init_ms, rank.exchange_ms) for rank in ranks]
         own = [sum(known(each)) for each in parts]
-        slowest = ranks[own.index(max(own))]
-        self.hosts.append(sys.intern(slowest.host))
-        self.own.append(max(own))
-        for step, time in zip(RANK_STEPS, times(slowest, RANK_STEPS)):
-            self.steps[step].append(time)
+        steps = times(ranks[own.index(max(own))], RANK_STEPS)
+        self.hosts.append(sys.intern(ranks[0].host))
+        self.slowest.append((max(own), steps))
         for part, of_ranks in zip(PARTS, zip(*parts)):
             self.parts[part].append(max(known(of_ranks), default=math.nan))
-        self.warm += all(rank.faults == '0' for rank in ranks)
+        self.warm += all(rank.faults == 0 for rank in ranks)
         self.completed = max([self.completed] + known(rank.completed_ms for rank in ranks))
         self.count += len(ranks)
 
@@ -191,40 +188,37 @@ class Ranks:
 
     def choose_bars(self):
         """Returns the ten nodes with the most time of their own, the median and the least one."""
-        nodes, bars = sorted(range(len(self.hosts)), key=lambda node: -self.own[node]), []
+        nodes = sorted(range(len(self.hosts)), key=lambda node: -self.slowest[node][0])
         marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '}
+        bars = []
         for place, node in enumerate(nodes):
-            if place >= 10 and place not in marks:
-                continue
-            steps = {step: self.steps[step][node] for step in RANK_STEPS}
-            exchange = '' if math.isnan(steps['exchange']) else 'exchange'
-            host = self.hosts[node]
-            bars.append(Bar(marks.get(place, ''), host, self.label(host, exchange), steps))
+            if place < 10 or place in marks:
+                host, (_, steps) = self.hosts[node], self.slowest[node]
+                part = '' if math.isnan(steps[-1]) else 'exchange'
+                bars.append(Bar(marks.get(place, ''), host, self.label(host, part), steps))
         return bars
 
-def read_ranks(path):
-    """Returns the Ranks of a file of ranks; None if it is another file."""
-    with open(path, 'rb') as file:
-        is_file_of_ranks = file.read(10) == b'rank,node,'
-        file.seek(0)
-        return Ranks(File(file, os.path.basename(path))) if is_file_of_ranks else None
-
-def read_log(path):
-    """Returns the rows of a file of --csv in the order of their starts, or None: another file."""
-    def is_whole(row):
-        return re.match(r'[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.[0-9]{6}Z\Z', row.started) and \
-            number(row.nodes) and number(row.ppn) and re.match('[0-9]{0,20}\\Z', row.faults) and \
-            math.isfinite(row.time_ms)
-
-    with open(path, 'rb') as file:
-        is_log = file.read(14) == b'started,nodes,'
-        file.seek(0)
-        rows = File(file, os.path.basename(path)).rows(Row, is_whole) if is_log else None
-        return rows and sorted(rows, key=lambda row: row.started)
+def read_csv(path):
+    """Returns the Ranks of a file of --ranks, or the rows of one of --csv in the order of their
+    starts; None if it is another file."""
+    with open(path, 'rb') as opened:
+        start = opened.read(14)
+        opened.seek(0)
+        file = File(opened, os.path.basename(path))
+        if start.startswith(b'rank,node,'):
+            return Ranks(file)
+        if start != b'started,nodes,':
+            return None
+        rows = list(file.rows(Row))
+    for line, row in enumerate(rows, 2):
+        if not (row and LOG_ROW.match(','.join(row[:3])) and math.isfinite(row.time_ms)):
+            raise ValueError(f'line {line} is not a row of --csv; remove it')
+    return sorted(rows, key=lambda row: row.started)
 
 def slow_nodes(launches, time, fewest):
     """Returns the five slowest nodes of launches that take TIME, by the median of how far a node
-    exceeds all nodes' median, which counts if FEWEST launches have it."""
+    exceeds all nodes' median, which counts if FEWEST launches have it. Of one or two nodes, none is
+    slow."""
     medians = collections.defaultdict(dict)  # by host and part
     for part in PARTS:
         excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
@@ -235,13 +229,14 @@ def slow_nodes(launches, time, fewest):
         for host, of_launches in excess.items():
             medians[host][part] = median(of_launches, fewest)
     found = []
-    for host, excess in medians.items():
+    for host, excess in medians.items() if len(launches[0].hosts) > 2 else []:
         late = [(excess[part], part) for part in PARTS
                 if excess[part] >= max(PARTS[part], time / 10)]
         if late:
             found.append((*max(late), host, excess))
     found.sort(key=lambda node: -node[0])
-    return [Slow(launches[0].label(host, part), excess) for _, part, host, excess in found[:5]]
+    return [Slow(host, launches[0].label(host, part), excess)
+            for _, part, host, excess in found[:5]]
 
 def facts(lines):
     """The values of NAME=VALUE, 'commit: COMMIT' and 'slurm VERSION'; if repeated, the first"""
@@ -259,7 +254,8 @@ def number(text):
     return int(text) if re.match(r'[1-9][0-9]{0,5}\Z', text or '') else None
 
 def plural(count, noun):
-    return f'{count} {noun}' + 's' * (str(count) != '1')
+    ending = 'es' if noun.endswith('ch') else 's'
+    return f'{count} {noun}' + ending * (str(count) != '1')
 
 class Launch:
     """One launch: its output, its row of results.csv, its files of nodes and ranks"""
@@ -286,9 +282,9 @@ class Launch:
     def keep(self, line):
         self.reported.update(map(sys.intern, TIMEOUT.findall(line)))
         text = line[:1000].strip()
-        for sort, pattern in PATTERNS.items():
+        for sort, pattern in SORTS.items():
             kept = self.kept[sort]
-            if len(kept) < 9 and pattern.search(line) and text not in kept:
+            if len(kept) < 9 and re.search(pattern, line) and text not in kept:
                 kept.append(text)
 
 class Job:
@@ -357,6 +353,6 @@ class Job:
         elif file.kind == 'ranks-':
             launch.ranks = Ranks(file)
         elif file.name == 'results.csv':
-            self.rows = {row.started: row for row in file.rows(Row)}
+            self.rows = {row.started: row for row in filter(None, file.rows(Row))}
         else:
             self.text[file.name] = [line.rstrip() for line in file.lines()]

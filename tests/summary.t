@@ -681,8 +681,7 @@ like 'pictures that cannot be written' "$err/$status" \
 	'summarize: error: mine/\?+: Not a directory/2'
 says 'a picture of an empty ranks file' 0 'Slow nodes, ms above the median of all nodes: none' \
 	': >ranks-8-1.csv' --pictures damaged
-is 'a picture of an empty ranks file: no bars' \
-	"$(texts damaged/ranks.svg | grep -c 00...00)" 0
+ok 'a picture of an empty ranks file: there is none' [ ! -e damaged/ranks.svg ]
 says 'pictures without a valid launch' 1 'no valid launch' \
 	'sed -i "s/^status 0/status 1/" output/*' --pictures nothing
 ok 'pictures without a valid launch: there are none' [ ! -e nothing ]
