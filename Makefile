@@ -6,6 +6,7 @@
 #	make check			run the tests; TESTS=tests/path.t runs just one
 #	make soak ROUNDS=20 SEED=7	run launches with random faults
 #	make bench			measure what the benchmark itself costs; BENCH=full: longer
+#	make bench ORIGINAL=DIRECTORY	compare with the ziatest and ziaprobe in DIRECTORY
 #	make install PREFIX=~/.local	install in bin, lib, libexec/ziatest and share/man of PREFIX
 #
 # make does not remember these settings. To keep using another MPI, export MPICC.
