@@ -127,6 +127,23 @@ is 'the trace is that of the sample: four lines' \
 is 'the growth of a launch is that of the example' "$(sed -n 's/^    \(from .*\)/\1/p' \
 	doc/judge.md)" "$(grep '^from' example-output/submission/summary.txt)"
 
+# Figures that age: those on the pages are in the benchmarks, with the machine and the date.
+while read -r page figure; do
+	ok "$page: $figure, as in the benchmarks" \
+		sh -c 'for page; do tr -s "\n" " " <"$page" | grep -qF "$0" || exit 1; done' \
+		"$figure" "$page" tests/bench/README.md
+done <<-END
+	README.md 1.000
+	README.md e71eae5
+	README.md 0.986
+	README.md 1.022
+	doc/administrators.md about 43 MiB
+	doc/bids.md 598 ms
+	doc/bids.md 533 ms
+END
+is 'the version of the pages' "ziatest $(sed -n 's/^## //p; T; q' doc/changes.md)" \
+	"$(./ziatest --version)"
+
 # The batch job
 settings=$(sed -n 's|^\([A-Z_]*\)=.*#.*|\1|p' run_ziatest.sh | paste -s -d ' ' -)
 is 'the settings of the job' "$(first_column <doc/bids.md | grep -x '[A-Z_]*' |
