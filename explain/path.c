@@ -10,19 +10,19 @@ enum { OUTLIER_PART = 10, OUTLIER_TICKS = 2 * TICK };
 /* Finds the critical path, backwards from the slowest rank's reply to the start. */
 void find_path(const struct run *run, struct path *path)
 {
-	struct point end = {run->slowest, REPLY_RECEIVED, 0};
+	struct point here = {run->slowest, REPLY_RECEIVED, 0};
 	struct step step;
 
-	end.at = run->records[end.rank].at[end.mark];
+	here.at = run->records[here.rank].at[here.mark];
 	path->first = STEPS;
-	if (end.at != run->time) /* its clock is not the reference, or the mark was raised */
+	if (here.at != run->time) /* its clock is not the reference, or the mark was raised */
 		path->step[--path->first] =
-			(struct step){.column = CLOCK, .end = end, .us = run->time - end.at};
-	for (; end.mark != START; end = step.begin) {
-		step = find_step(run, end.rank, end.mark);
-		step.begin.at = MIN(step.begin.at, end.at); /* clocks may be off by their bounds */
-		step.end = end;
-		step.us = end.at - step.begin.at;
+			(struct step){.column = CLOCK, .end = here, .us = run->time - here.at};
+	for (; here.mark != START; here = step.begin) {
+		step = find_step(run, here.rank, here.mark);
+		step.begin.at = MIN(step.begin.at, here.at); /* clocks may be off by their bounds */
+		step.end = here;
+		step.us = here.at - step.begin.at;
 		path->step[--path->first] = step;
 	}
 }

@@ -6,7 +6,7 @@
  * stamp, calls the library's function of the same name with the caller's arguments, whatever they
  * are, and takes another stamp. Our callback calls the caller's. The caller gets the result.
  *
- * A non-blocking fence returns at once and ends in a callback. Until then, the MPI library may do
+ * A non-blocking fence returns at once and ends with a callback. Until then, the MPI library may do
  * work of its own. Open MPI may find afterwards that it need not wait; to wait, it calls usleep in
  * a loop until the callback arrives, so usleep is intercepted, too. With any other MPI, a rank is
  * assumed to wait as soon as it has entered the fence.
@@ -34,7 +34,7 @@ const char *fence_interface;
 
 static atomic_int entered_count; /* number of fences entered */
 
-/* Called when MPI_Init has returned: no later fence counts. */
+/* Called when MPI_Init has returned: later fences are not recorded. */
 void leave_mpi_init(void)
 {
 	entered_count = FENCES;
@@ -81,11 +81,11 @@ void read_fences(struct record *record)
 #include <dlfcn.h>
 
 /* How many fence functions this thread is in: a library's PMIx_Fence may call PMIx_Fence_nb. Only
- * the outermost call counts as a fence. */
-static _Thread_local int depth;
+ * the outermost call is recorded as a fence. */
+static _Thread_local int nesting;
 
-/* The index of the fence that this thread entered last, or -1 if that does not count. */
-static _Thread_local int last_entered = -1;
+/* The index of the fence that this thread entered last, or -1 if that is not recorded. */
+static _Thread_local int current_fence = -1;
 
 /* Begins a fence of INTERFACE. If WAITS is not set, this rank may begin to wait later. Returns its
  * index, or -1 if it does not count, because it is not OF_ALL ranks or is inside another. */
@@ -94,11 +94,11 @@ int enter_fence(const char *interface, bool of_all, bool waits)
 	int64_t entered;
 	int i;
 
-	if (depth > 0)
+	if (nesting > 0)
 		return -1;
 	i = of_all ? atomic_fetch_add(&entered_count, 1) : -1;
-	last_entered = i < FENCES ? i : -1;
-	if (last_entered < 0)
+	current_fence = i < FENCES ? i : -1;
+	if (current_fence < 0)
 		return -1;
 	fence_interface = interface;
 	entered = now();
@@ -158,10 +158,10 @@ static bool covers_all_ranks(const void *procs, size_t count)
 		int fence = enter_fence(interface, of_all, true), result = -1;                     \
                                                                                                    \
 		find_function((void **)&function, name, __builtin_return_address(0));              \
-		depth++;                                                                           \
+		nesting++;                                                                         \
 		if (function)                                                                      \
 			result = function arguments;                                               \
-		depth--;                                                                           \
+		nesting--;                                                                         \
 		end_fence(fence);                                                                  \
 		return result;                                                                     \
 	}
@@ -194,8 +194,8 @@ static void *open_mpi(void *caller)
 	return library;
 }
 
-/* The non-blocking fence ends in its callback. If the call does not return PMIX_SUCCESS (0), there
- * will be no callback: either the fence is complete, or the call failed. */
+/* The non-blocking fence ends with its callback. If the call does not return PMIX_SUCCESS (0),
+ * there will be no callback: either the fence is complete, or the call failed. */
 enum { PMIX_OPERATION_SUCCEEDED = -157 };
 typedef void callback_fn(int status, void *data);
 typedef int fence_nb_fn(const void *procs, size_t count, const void *info, size_t infos,
@@ -215,10 +215,10 @@ static int observe_fence_nb(fence_nb_fn **function, void *caller, const void *pr
 		done = complete_fence;
 		data = &fences[fence];
 	}
-	depth++;
+	nesting++;
 	if (*function)
 		result = (*function)(procs, count, info, infos, done, data);
-	depth--;
+	nesting--;
 	if (result == PMIX_OPERATION_SUCCEEDED)
 		end_fence(fence);
 	else if (fence >= 0 && result != 0)
@@ -248,7 +248,7 @@ EXPORTED int usleep(useconds_t us)
 {
 	struct timespec time = {us / 1000000, us % 1000000 * 1000};
 	void *caller = __builtin_return_address(0);
-	int i = last_entered;
+	int i = current_fence;
 	Dl_info object;
 
 	if (i >= 0 && !fences[i].waited && !fences[i].ended && dladdr(caller, &object) &&
