@@ -35,21 +35,29 @@
 #define TAIL_RETURN return
 #endif
 
-/* A build with AddressSanitizer calls dlsym before that is ready to check memory. */
-#define UNCHECKED __attribute__((no_sanitize_address))
+/* A build with AddressSanitizer calls dlsym before AddressSanitizer is ready to check memory. */
+#define UNSANITIZED __attribute__((no_sanitize_address))
+
+typedef void *dlsym_fn(void *handle, const char *name);
 
 #ifdef FIRST_VERSION
-typedef void *dlsym_fn(void *handle, const char *name);
-static dlsym_fn *library_dlsym;
+static dlsym_fn *c_dlsym; /* the C library's, once it has been looked up */
 
-UNCHECKED static void find_dlsym(void)
+/* Returns the C library's dlsym. Ours may never have been called: another object's may come first,
+ * such as that of a tracer, or of ziaprobe before that of libziaprobe.so. */
+UNSANITIZED static dlsym_fn *library_dlsym(void)
 {
-	*(void **)&library_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
-	if (!library_dlsym)
-		*(void **)&library_dlsym = dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
+	if (!c_dlsym)
+		*(void **)&c_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+	if (!c_dlsym)
+		*(void **)&c_dlsym = dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
+	return c_dlsym;
 }
 #else
-#define library_dlsym dlsym
+static dlsym_fn *library_dlsym(void)
+{
+	return dlsym;
+}
 #endif
 
 /* Returns whether FUNCTION is our own. */
@@ -74,7 +82,7 @@ static void *find_stand_in(struct stand_in *stand_ins, void *handle, const char 
 
 		if (strcmp(entry->name, name) != 0)
 			continue;
-		found = library_dlsym(handle, name);
+		found = library_dlsym()(handle, name);
 		if (!found || is_own(found))
 			return NULL;
 		*entry->found = found;
@@ -83,34 +91,39 @@ static void *find_stand_in(struct stand_in *stand_ins, void *handle, const char 
 	return NULL;
 }
 
-UNCHECKED static void *look_up(void *handle, const char *name)
+UNSANITIZED static void *look_up(void *handle, const char *name)
 {
 	void *ours;
 
-	if (!library_dlsym)
-		find_dlsym();
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return NULL;
 	ours = find_stand_in(fence_stand_ins, handle, name);
 	return ours ? ours : find_stand_in(mpi_stand_ins, handle, name);
 }
 
-EXPORTED UNCHECKED TAIL_CALLER void *dlsym(void *handle, const char *name)
+EXPORTED UNSANITIZED TAIL_CALLER void *dlsym(void *handle, const char *name)
 {
 	void *ours = look_up(handle, name);
+	dlsym_fn *function = library_dlsym();
 
 	if (ours)
 		return ours;
-	TAIL_RETURN library_dlsym(handle, name);
+	TAIL_RETURN function(handle, name);
 }
 #endif
+
+/* Returns the function NAME of the libraries that follow ours, or NULL. */
+void *next_function(const char *name)
+{
+	return library_dlsym()(RTLD_NEXT, name);
+}
 
 /* Returns the function NAME from FILE, a loaded library, or from the libraries that it depends on;
  * NULL if there is none, or if it is our own. */
 void *function_of(const char *file, const char *name)
 {
 	void *handle = dlopen(*file ? file : NULL, RTLD_LAZY | RTLD_NOLOAD);
-	void *function = handle ? library_dlsym(handle, name) : NULL;
+	void *function = handle ? library_dlsym()(handle, name) : NULL;
 
 	if (handle)
 		dlclose(handle); /* others keep it open */
@@ -129,7 +142,7 @@ void find_function(void **function, const char *name, void *caller)
 
 	if (*function) /* found by an earlier call */
 		return;
-	*function = dlsym(RTLD_NEXT, name);
+	*function = next_function(name);
 	if (!*function && dladdr(caller, &object))
 		*function = function_of(object.dli_fname, name);
 	if (!*function && (program = dlopen(NULL, RTLD_LAZY)))

@@ -96,6 +96,7 @@ struct stand_in {
 #name, (void (*)(void))looked_up_##name, (void **)&found_##name                    \
 	}
 extern struct stand_in fence_stand_ins[];
+void *next_function(const char *name);
 void *function_of(const char *file, const char *name);
 void find_function(void **function, const char *name, void *caller);
 

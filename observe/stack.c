@@ -135,6 +135,7 @@ static void name_calls(char *text, size_t size)
 #else
 void load_stack(void)
 {
+	is_loaded = true; /* There is nothing to load, and nothing to wait for. */
 }
 
 static void name_calls(char *text, size_t size)
@@ -215,7 +216,7 @@ void print_state(const char *severity, const char *moment, const char *seconds)
 	};
 	struct position position = find_position();
 	enum state state = find_state();
-	bool is_first;
+	bool has_printed, claims_calls;
 	int64_t since = doing.since, ms;
 	char rank[24] = "a rank", what[100], end[120] = "", calls[701] = "", line[900];
 	struct utsname system;
@@ -236,20 +237,21 @@ void print_state(const char *severity, const char *moment, const char *seconds)
 		 seconds, rank, system.nodename, what, end);
 	if (state == IN_MPI_INIT && is_loaded)
 		name_calls(calls, sizeof calls);
-	is_first = claim(severity, state, calls);
-	if (is_first)
+	has_printed = claim(severity, state, calls);
+	if (has_printed)
 		print(line);
 	if (state == IN_MPI_INIT && !is_loaded) {
 		/* The look-up may hang, so it comes after the first line. */
-		if (!is_first)
+		if (!has_printed)
 			poll(NULL, 0, 200); /* lets the first rank claim its calls first */
 		name_calls(calls, sizeof calls);
-		if (*calls && claim(severity, state, calls) && !is_first) {
+		claims_calls = *calls && claim(severity, state, calls);
+		if (claims_calls && !has_printed) {
 			print(line);
-			is_first = true;
+			has_printed = true;
 		}
 	}
-	if (!is_first || !*calls)
+	if (!has_printed || !*calls)
 		return;
 	snprintf(line, sizeof line, "ziaprobe: %s: %s on %s is in %s\n", severity, rank,
 		 system.nodename, calls);

@@ -69,8 +69,8 @@ static void time_out(int signal)
 /* The handler of --where: prints what this rank is doing, if others may be waiting for it. */
 static void say_where(int signal)
 {
-	enum state state = find_state();
 	int before = errno;
+	enum state state = find_state();
 
 	(void)signal;
 	if (state == IN_FENCE || state >= WAITS_FOR_OTHERS || timed_out)
@@ -104,20 +104,19 @@ static int find_free_signal(void)
 	return SIGRTMAX - 2;
 }
 
-/* Makes a timer for NAME that sends EVENT in US > 0 us. Returns its id, or -1 after a warning.
- * Makes system calls because, before glibc 2.34, the timer functions were in librt. */
-static int start_timer(const char *name, struct sigevent event, int64_t us)
+/* Makes a timer for NAME that sends EVENT in US > 0 us, and stores its id in *TIMER before it can
+ * expire. If that fails, prints a warning, stores -1, and returns false. Makes system calls
+ * because, before glibc 2.34, the timer functions were in librt. */
+static bool start_timer(int *timer, const char *name, struct sigevent event, int64_t us)
 {
 	struct itimerspec once = {{0, 0}, {us / 1000000, us % 1000000 * 1000}};
-	int timer = -1;
 
-	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0)
-		syscall(SYS_timer_settime, timer, 0, &once, NULL);
-	else
-		print_warning(
-			"cannot set %s; raise ulimit -i on this node, or permit timer_create\n",
-			name);
-	return timer;
+	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, timer) == 0)
+		return syscall(SYS_timer_settime, *timer, 0, &once, NULL) == 0;
+	*timer = -1;
+	print_warning("cannot set %s; raise ulimit -i on this node, or permit timer_create\n",
+		      name);
+	return false;
 }
 
 /* Arranges for the handler of ALARM to be called SECONDS after the start; that of --where in this
@@ -149,9 +148,9 @@ void arm(enum alarm alarm, const char *seconds)
 	sigaction(event.sigev_signo, &action, &alarms[alarm].old_action);
 	/* The inherited mask may block it. */
 	sigprocmask(SIG_UNBLOCK, &signals, &alarms[alarm].old_mask);
-	alarms[alarm].timer = start_timer(alarms[alarm].name, event, left);
-	if (alarm == TIMEOUT && alarms[alarm].timer >= 0)
-		killer = start_timer(alarms[alarm].name, kill, left + 2900000);
+	/* The killer comes first: the handler may run as soon as the other timer starts. */
+	if (alarm == WHERE || start_timer(&killer, alarms[alarm].name, kill, left + 2900000))
+		start_timer(&alarms[alarm].timer, alarms[alarm].name, event, left);
 }
 
 /* Undoes what arm() has done, if it was called for ALARM. */

@@ -23,7 +23,6 @@ void forget_wire(void)
 }
 
 #ifdef SEE_FENCES
-#include <dlfcn.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -34,15 +33,15 @@ static ssize_t (*library_write)(int file, const void *data, size_t size);
  * system calls take their place. */
 __attribute__((constructor)) static void find_read_and_write(void)
 {
-	*(void **)&library_read = dlsym(RTLD_NEXT, "read");
-	*(void **)&library_write = dlsym(RTLD_NEXT, "write");
+	*(void **)&library_read = next_function("read");
+	*(void **)&library_write = next_function("write");
 }
 
 static atomic_int wire_fence = -1; /* the fence whose answer has not been read yet */
 
 static struct stat wire_file;
 
-/* Returns whether FILE is PMI's wire, and not another file that has got its number since. */
+/* Returns whether FILE is PMI's wire, and not another file that has been given its number since. */
 static bool is_wire(int file)
 {
 	struct stat other;
@@ -83,7 +82,7 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 		wire_fence = -1;
 		cancel_fence(fence);
 	}
-	/* Only now is it certain that DATA can be read. */
+	/* Of another file, only now is it certain that DATA can be read. */
 	if (wire == NOT_YET && result >= 8 && memcmp(data, "cmd=init", 8) == 0 &&
 	    fstat(file, &wire_file) == 0)
 		wire = file;
