@@ -267,15 +267,18 @@ class Launch:
 
     def read_output(self, lines):
         line = ''
+        self.was_made = True
         for line in lines:
+            if line.startswith('not launched: '):  # A long line counts as several.
+                self.was_made, self.last_line = False, line.strip()
             start = None if self.started else START.search(line)
             if start:
                 moment = datetime(1970, 1, 1) + timedelta(0, *map(int, start.groups()))
                 self.started = moment.isoformat(timespec='microseconds') + 'Z'
             elif KEPT.search(line):
                 self.keep(line)
-        self.last_line = line.strip()
-        self.was_made = not line.startswith('not launched: ')
+        if self.was_made:
+            self.last_line = line.strip()
         status = re.match('status ([0-9]{1,3})\n', line)
         self.status = int(status[1]) if status else None
 

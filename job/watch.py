@@ -1,5 +1,6 @@
 """watch - what has changed in a log of launches, a file of --csv. Times are in ms."""
 import collections
+import math
 import statistics
 
 from read import STEPS, known, ms, plural, spread, times
@@ -29,9 +30,9 @@ def step_changes(before, after, names, sign=1):
     return ', '.join(f'{name} {by * sign:+.1f} ms' for by, name in largest)
 
 def middle_steps(rows):
-    """Returns the median of each step."""
+    """Returns the median of each step, NaN if it is not known."""
     columns = zip(*(times(row, LOG_STEPS) for row in rows))
-    return [statistics.median([*known(column)] or [0]) for column in columns]
+    return [statistics.median(known(column) or [math.nan]) for column in columns]
 
 def describe(rows):
     """Returns lines on what the last launches of a kind have changed, and whether it is worse."""

@@ -225,7 +225,7 @@ for mpi in openmpi mpich; do
 		$tracer ../guest plain" 'ziaprobe: traced' "$result" "$one_node"
 	expect linked-tracer 0 "$tracer ../traced plain" 'ziaprobe: traced' "$result" "$one_node"
 	# The dlsym of a preloaded library, or of ziaprobe itself, is called in the place of ours.
-	# (The build for MPICH has AddressSanitizer, which calls dlsym before such a library can answer.)
+	# (MPICH's build has AddressSanitizer, which calls dlsym before such a library can answer.)
 	if [ $mpi = openmpi ]; then
 		expect other-dlsym 0 "export LD_PRELOAD=$tmp/dlsym.so:\${LD_PRELOAD-}
 			../ziatest 2 '$srun' ../guest plain" "$result" "$one_node"
