@@ -217,8 +217,8 @@ def read_csv(path):
 
 def slow_nodes(launches, time, fewest):
     """Returns the five slowest nodes of launches that take TIME, by the median of how far a node
-    exceeds all nodes' median, which counts if FEWEST launches have it. Of one or two nodes, none is
-    slow."""
+    exceeds all nodes' median, which counts if FEWEST launches have it. With only one or two nodes,
+    none is slow."""
     medians = collections.defaultdict(dict)  # by host and part
     for part in PARTS:
         excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
