@@ -507,6 +507,15 @@ says 'lines of 100 kB, each of which would take minutes if its length counted tw
 	cat ../long >>ranks-4-1.csv
 	sed "s/^/8 nodes: interfaces 2, down 1/" ../long >>environment.txt
 	sed "s/^/\t/; 1q" ../long >>environment.txt'
+says 'a long reason for which a launch was not made' 0 \
+	'launch 3 on 8 nodes: not launched: only 3 of the 8 nodes respond, not node1 node2 ' '
+	{
+		printf "not launched: only 3 of the 8 nodes respond, not"
+		seq -f " node%.0f" 3000 | tr -d "\n"
+		echo
+	} >output/8-3.txt'
+run sh -c 'ulimit -d 400000; "$1" job' sh "$summarize"
+is 'a limit on memory below that of summarize' "$err/$status" /0
 says '20,000 empty lines in the batch script' 0 'No problems; no points' \
 	'yes "	" | head -n 20000 >>environment.txt'
 says 'a million lines that look like errors' 0 'No problems' \
@@ -570,6 +579,8 @@ init \+99.0 ms"
 sed -n '1p; 2,$p' log.csv | awk 'NR == 1 { print; next } { print | "sort -r" }' >other.csv
 run "$summarize" other.csv
 like 'a log: rows in the wrong order' "$out/$status" ".*slower: 5 of .*/1"
+sed -i '2,56s/,50.000,0.000,/,,0.000,/' log.csv
+logged 'a step that was not known before' 1 "$warm${medians}slower: [^|]*: init \+99.0 ms"
 log_of log.csv 57,0,init 3,100,exec
 logged 'three of five' 1 "$warm${medians}slower: 3 of the last 5 [^|]*: exec \+100.0 ms"
 log_of log.csv 58,0,init 2,100,exec
@@ -598,6 +609,11 @@ logged 'another kind was launched last' 0 "solver, 4 nodes x 2, warm: 60 launche
 FAULTS=7 log_of other.csv 2,900,init
 sed 1d other.csv >>log.csv
 logged 'cold launches' 0 ".*\|ziaprobe, 4 nodes x 2, cold: 2 launches, [^|]*\|too few .*"
+long=$(printf '&%.0s' $(seq 240)).csv
+cp log.csv "$long"
+run "$summarize" --pictures named "$long"
+is 'a log: a long name leaves the picture well-formed' \
+	"$(texts named/history.svg | grep -c T03:00)" 40
 run "$summarize" --pictures history log.csv
 is 'a log: the picture has 40 bars, of which the last five stand out' \
 	"$(texts history/history.svg | grep -c T03:00) $(grep -c 'font-weight="bold"' \
