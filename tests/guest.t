@@ -141,21 +141,6 @@ nothing() {
 	echo "$error nothing was measured: $1 has ended, and libziaprobe\\.so saw no call to .*"
 }
 
-# late CASE STEP END: in CASE, the two seconds are in STEP of $node. This is the outlier, and its
-# line ends in END, unless the machine was so busy that it delayed another step by a second or more.
-late() {
-	is "$mpi, $1: the delay is in $2" "$(awk -F , -v node="$node" -v step="$2_ms" '
-	NR == 1 {
-		for (i = 1; $i != step; i++)
-			;
-	}
-	$3 == node && $i >= 1990 { is_late = 1 }
-	END { print is_late ? "yes" : "no" }' "$dir/$1/ranks")" yes
-	like "$mpi, $1: the outlier" "$(sed -n 's/^outlier: //p' "$dir/$1/out")" "$2 of rank [0-5] \
-on $node(| and 1 more rank there), [0-9.]+ ms above the median$3|\
-[a-z]+ of rank [0-5] .*, [1-9][0-9]{3,}\.[0-9]+ ms above the median.*"
-}
-
 # check_thread: prints the ranks of which the thread's 300 ms are missing from cpu, or of which cpu,
 # cpu_wait and blocked do not add up to exec and init
 check_thread() {
@@ -289,21 +274,21 @@ for mpi in openmpi mpich; do
 
 	# Linux may count a sleep as waiting for a CPU if the task moves to another one meanwhile.
 	slept=', mostly (blocked|waiting for a CPU)( \(.*\))?'
-	late sleep setup "$slept"
-	late spin setup ', mostly on the CPU'
-	late library exec "$slept"
-	late clear setup "$slept"
-	late in-pid exec "$slept"
-	late in-mount exec "$slept"
+	late sleep setup $node "$slept"
+	late spin setup $node ', mostly on the CPU'
+	late library exec $node "$slept"
+	late clear setup $node "$slept"
+	late in-pid exec $node "$slept"
+	late in-mount exec $node "$slept"
 	like "$mpi, in-pid: no creation is known, and the rest is whole" \
 		"$(sed -n '/^critical path/,/^$/p' "$dir/in-pid/out" | sed -n '2s/ .*//p')" exec
 	like "$mpi, in-mount: the creation is known" \
 		"$(sed -n '/^critical path/,/^$/p' "$dir/in-mount/out" | sed -n '2s/ .*//p')" daemon
 	if [ -e "$dir/both" ]; then
-		late both init ''	# what it did is not known
+		late both init $node ''	# what it did is not known
 	fi
 	for case in fork thread; do
-		late $case setup ''
+		late $case setup $node ''
 		like "$mpi, $case: setup has only faults" \
 			"$(sed -n '/^ms /q; /^setup /p' "$dir/$case/out")" \
 			'setup +[0-9.]+ +[0-9]+ +[0-5] on n[123]'
@@ -313,7 +298,7 @@ for mpi in openmpi mpich; do
 		figures_agree "$case"
 	done
 	if [ -e "$dir/python" ]; then
-		late python setup "$slept"
+		late python setup $node "$slept"
 	fi
 	for case in closed wide; do
 		is "$mpi, $case: the file has a row" "$(wc -l <"$dir/$case/csv")" 2

@@ -339,6 +339,22 @@ figures_agree() {
 		echo "status $?")" ''
 }
 
+# late CASE STEP NODE END: passes if, in CASE, STEP took two seconds or more on NODE, and is the
+# outlier, whose line ends in END. A busy machine may have made another step the outlier, by a second
+# or more.
+late() {
+	is "$mpi, $1: the delay is in $2" "$(awk -F , -v node="$3" -v step="$2_ms" '
+	NR == 1 {
+		for (i = 1; $i != step; i++)
+			;
+	}
+	$3 == node && $i >= 1990 { is_late = 1 }
+	END { print is_late ? "yes" : "no" }' "$dir/$1/ranks")" yes
+	like "$mpi, $1: the outlier" "$(sed -n 's/^outlier: //p' "$dir/$1/out")" "$2 of rank [0-5] \
+on $3(| and 1 more rank there), [0-9.]+ ms above the median$4|\
+[a-z]+ of rank [0-5] .*, [1-9][0-9]{3,}\.[0-9]+ ms above the median.*"
+}
+
 # exported FILE: prints the symbols that an executable exports to libraries, except those of the
 # compiler's start-up files, of libc and of the MPI library
 exported() {
