@@ -121,7 +121,7 @@ install:
 	install -m 644 doc/ziatest.1 $(man1)
 	install run_ziatest.sh $(libexec)
 	install job/trace job/summarize job/launches $(libexec)/job
-	install -m 644 job/trace.awk job/read.py job/judge.py job/watch.py $(libexec)/job
+	install -m 644 job/trace.awk job/read.py job/judge.py $(libexec)/job
 	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
 	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
 clean:

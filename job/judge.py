@@ -1,11 +1,18 @@
-"""judge - the problems of a Ziatest job, and what to review in it"""
+"""judge - the problems of a Ziatest job, what to review in it, and what has changed in a log"""
+import collections
 import difflib
+import fileinput
 import math
 import os
 import re
+import statistics
 
-from read import JOB_FILE, checksums, plural
+from read import JOB_FILE, LOG_STEPS, checksums, known, ms, plural, spread, times
 
+LAST, FEWEST = 5, 20  # the launches of a log that are compared, and how many must come before them
+# A launch is beyond the others if this share of them took less time, or more. If three of five are,
+# and the medians differ by MARGIN, that is no chance: it happens once in hundreds of nights.
+SHARE, MOST, MARGIN = 0.95, 3, 0.05
 SMALLEST = 104857600  # bytes of the executable: the specification's 100 MB
 SCRIPTS = [os.path.join(os.path.dirname(os.path.realpath(__file__)), name)
            for name in ('../run_ziatest.sh', 'launches')]
@@ -22,10 +29,8 @@ def problems(job):
         yield 'no figure: no launch is valid'
     elif job.system_nodes and 100 * job.figure.nodes < 99 * job.system_nodes:
         yield f'compute nodes: {job.figure.nodes} of {job.system_nodes}, fewer than 99 %'
-    for kind in job.kinds:
-        if kind.interfaces > job.ppn:
-            count = f'{kind.interfaces} network interfaces'
-            yield f'ranks per node: {job.ppn} for {count} on {kind.where}'
+    for kind in [kind for kind in job.kinds if kind.interfaces > job.ppn]:
+        yield f'ranks per node: {job.ppn} for {kind.interfaces} network interfaces on {kind.where}'
     if job.valid and not job.smallest >= SMALLEST:
         yield f'executable: {job.smallest:.0f} bytes, fewer than {SMALLEST}'
     yield from changed_files(job)
@@ -51,10 +56,8 @@ def changed_files(job):
 
 def describe(launch):
     """Describes a launch that is not valid, with up to three lines of its output that explain it"""
-    text, kept = launch.last_line or 'no output', launch.kept
-    if launch.was_made and launch.status is None:
-        text = 'no status'
-    elif launch.status == 0 and not kept['failure']:
+    text, kept = launch.outcome, launch.kept
+    if launch.status == 0 and not kept['failure']:
         text += ', but its row of results.csv or its file of ranks is missing'
     clues = list(dict.fromkeys(kept['calls'] + kept['cause'] + kept['failure'] + kept['error']))
     return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *clues[:3]])
@@ -77,7 +80,7 @@ def to_review(job):
         return [f'{title}: {name}={value}' for name, value in job.facts.items()
                 if re.fullmatch(pattern, name) and value not in ('', '(null)')]
 
-    yield [describe(launch) for launch in job.after if not launch.valid]
+    yield [describe(launch) for launch in job.asked[len(job.before):] if not launch.valid]
     rows = [(launch.name, launch.row) for launch in job.valid]
     yield [f'{name}: the clock of {row.offset_host} is off by {row.offset_ms:.3f} ms'
            for name, row in rows
@@ -96,9 +99,8 @@ def to_review(job):
     found = job.facts.get('NODES_FOUND') or 'none'
     if job.system_nodes and str(job.system_nodes) != found:
         yield [f'setting: SYSTEM_NODES={job.system_nodes} (found: {found})']
-    if set(job.interfaces) - {job.ppn}:
-        counts = ' or '.join(map(str, job.interfaces))
-        yield [f'setting: PPN={job.ppn} (network interfaces: {counts})']
+    if job.interfaces not in ('', str(job.ppn)):
+        yield [f'setting: PPN={job.ppn} (network interfaces: {job.interfaces})']
     yield values('SRUN_OPTIONS', 'setting')
     if not job.system_nodes:
         yield ['SYSTEM_NODES is not known: sinfo did not answer']
@@ -121,12 +123,45 @@ def changes_of_script(job):
             if line and line[0] != '#' and not (marks == 1 and SETTING.match(line)):
                 yield line
 
-    ours = []
-    for name in SCRIPTS:
-        with open(name, encoding='ascii', errors='replace') as script:
-            ours += script
-    changes = list(difflib.unified_diff(list(code(ours)), list(code(job.script)), n=0))[2:]
+    with fileinput.input(SCRIPTS, openhook=fileinput.hook_encoded('ascii', 'replace')) as ours:
+        changes = list(difflib.unified_diff(list(code(ours)), list(code(job.script)), n=0))[2:]
     lacks = sum(line[0] == '-' for line in changes)
     yield ['batch script: ' + line[1:] for line in changes if line[0] == '+']
     lines = f'{plural(lacks, "line")} of run_ziatest.sh or job/launches'
     yield ['batch script: it lacks ' + lines] if lacks else []
+
+def step_changes(before, after, names, sign=1):
+    """Names the two steps whose medians have grown most from the rows BEFORE to those AFTER; if
+    SIGN is -1, shrunk."""
+    old, new = [[statistics.median(known(column) or [math.nan])
+                 for column in zip(*(times(row, names) for row in rows))]
+                for rows in (before, after)]
+    changes = [(sign * (after - before), name) for before, after, name in zip(old, new, names)]
+    largest = sorted(change for change in changes if change[0] >= 0.05)[:-3:-1]  # printed as 0.1
+    return ', '.join(f'{name} {by * sign:+.1f} ms' for by, name in largest)
+
+def last_changes(rows):
+    """Returns lines on what the last launches of a kind have changed, and whether it is worse."""
+    last, before = rows[-LAST:], rows[:-LAST]
+    if len(before) < FEWEST:
+        return [f'too few launches to compare: at least {FEWEST} before the last {LAST}'], False
+    new, old = [[row.time_ms for row in part] for part in (last, before)]
+    middle, usual = statistics.median(new), statistics.median(old)
+    lines = [f'the last {LAST}  {ms(middle)} ms {spread(new)}',
+             f'before      {ms(usual)} ms {spread(old)}', 'no change']
+    sign = 1 if middle > usual else -1
+    beyond = sum(sum((time - other) * sign > 0 for other in old) >= SHARE * len(old)
+                 for time in new)
+    has_changed = beyond >= MOST and abs(middle - usual) >= MARGIN * usual
+    if has_changed:
+        which, took = ('slower', 'longer') if sign > 0 else ('faster', 'less time')
+        steps = step_changes(before, last, LOG_STEPS, sign)
+        lines[-1] = f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those before' \
+            f': {steps or "no step has changed"}'
+    host, count = collections.Counter(row.outlier_host for row in last).most_common(1)[0]
+    usually = sum(row.outlier_host == host for row in before)
+    is_new = host != '' and count >= MOST and usually < len(before) / 10
+    if is_new:
+        lines.append(f'{host} was the outlier of {count} of the last {LAST}, and of {usually} of '
+                     f'the {len(before)} before')
+    return lines, is_new or has_changed and sign > 0

@@ -1,27 +1,25 @@
 """read - what the files of a Ziatest job say. Times are in ms; NaN is an unknown one."""
 import array
 import collections
-import glob
 import hashlib
 import itertools
 import math
 import os
+import pathlib
 import re
-import stat
 import statistics
 import sys
 import tarfile
-from datetime import datetime, timedelta
+import time
 
 LARGEST_JOB = 1 << 30  # bytes of all files
 MOST_LAUNCHES = 6000  # of a job
 MOST_NODES = 100000  # of a launch
 LONGEST_LINE = 10000  # a longer one counts as several
-JOB_FILE = re.compile(r'(?P<directory>(?:.*/)?)(?P<name>environment\.txt|build\.txt|changes\.diff|'
-                      r'results\.csv|SHA256SUMS|output|(?P<kind>(?P<ranks>ranks-)|nodes-|output/)'
+JOB_FILE = re.compile(r'(?:.*/)?(?P<name>environment\.txt|build\.txt|changes\.diff|'
+                      r'results\.csv|SHA256SUMS|(?P<kind>(?P<ranks>ranks-)|nodes-|output/)'
                       r'(?P<nodes>[1-9][0-9]{0,5})-(?P<run>[1-9][0-9]{0,5})'
                       r'\.(?(ranks)csv|txt))\Z', re.S)
-Member = collections.namedtuple('Member', 'name is_directory is_file end open')
 Row = collections.namedtuple('Row', (
     'started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,'
     'exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
@@ -32,25 +30,24 @@ WORK = 'cpu cpu_wait blocked'.split()  # in exec and init
 Rank = collections.namedtuple('Rank', (
     'rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
     'mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms'))
+LOG_STEPS = [*STEPS[:3], 'setup', *STEPS[3:]]
 RANK_STEPS = 'daemon spawn exec setup init fence wait exchange'.split()
 # A rank's own time, without waits, and by how many ms a slow node must at least be late: daemon,
 # spawn and exec are measured in ticks of 10 ms.
 PARTS = {'daemon + spawn': 20, 'exec': 20, 'setup': 20, 'init': 0, 'exchange': 0}
-Bar = collections.namedtuple('Bar', 'mark host label steps')  # of ranks.svg
-Slow = collections.namedtuple('Slow', 'host label excess')  # a slow node
 # The valid launches of one size: all, the first, the later ones by time, the middle one of these
 Size = collections.namedtuple('Size', 'nodes valid first later middle')
 Kind = collections.namedtuple('Kind', 'line where interfaces down hardware')  # of nodes
-KIND = re.compile(r'([0-9]{1,6} nodes?): interfaces ([0-9]{1,6}),.*? down ([0-9]{1,6}), '
-                  r'(.*?)( \([^()]*\))?\Z')
+KIND = re.compile(r'([0-9]{1,6} nodes?|the first node): interfaces ([0-9]{1,6}),.*? '
+                  r'down ([0-9]{1,6}), (.*?)( \([^()]*\))?\Z')
 # The start, nodes and ppn of a launch
 LOG_ROW = re.compile(r'[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.[0-9]{6}Z(,[1-9][0-9]{0,5}){2}\Z')
 # The end of the command line that ziatest prints: SEC USEC N --verbose
 START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 TIMEOUT = re.compile(r'timeout of [0-9]+ s: (?:rank [0-9]+|a rank) on ([^\s.]+)')
 # The lines of an output that are kept: nine of each sort
-SORTS = {'result': 'Time test was completed in', 'failure': 'zia(?:test|probe): error:',
-         'warning': 'ziaprobe: warning:',
+SORTS = {'reason': '^not launched: ', 'result': 'Time test was completed in',
+         'failure': 'zia(?:test|probe): error:', 'warning': 'ziaprobe: warning:',
          'calls': 'ziaprobe: error: (?:rank [0-9]+|a rank) on [^ ]+ is in ',
          'not ended': 'the step has not ended|Slurm did not say whether the step has ended',
          'cause': 'PMI support|OPAL ERROR: Unreachable|execve|shared libraries|failed on node|'
@@ -59,11 +56,9 @@ SORTS = {'result': 'Time test was completed in', 'failure': 'zia(?:test|probe): 
 KEPT = re.compile('|'.join(SORTS.values()))
 
 class File:
-    """An open file. KIND is ranks-, nodes- or output/ if it belongs to one launch."""
-    def __init__(self, file, name, kind=None, launch=None):
-        self.file, self.name, self.kind = file, name, kind
-        self.launch = launch  # nodes and run
-        self.sha256 = hashlib.sha256()
+    """An open file"""
+    def __init__(self, file, name):
+        self.file, self.name, self.sha256 = file, name, hashlib.sha256()
 
     def lines(self):
         """Yields its lines. Only the last line of a truncated file lacks a newline."""
@@ -92,47 +87,33 @@ class File:
             yield row
 
 def in_archive(path):
-    """Yields the members of an archive. Open each before asking for the next."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ValueError('not a regular file')
-    with open(path, 'rb') as file:
-        if file.read(14) == b'started,nodes,':
-            raise ValueError('results of --csv; they cannot be compared with others')
+    """Yields the name of each member, whether it is a regular file, where it ends, and a function
+    that opens it. Open each before asking for the next."""
     with tarfile.open(path, mode='r:gz') as archive:
         for member in archive:
-            is_file = member.isreg() and not member.issparse()
-            yield Member(member.name, member.isdir(), is_file, member.offset_data + member.size,
-                         lambda: archive.extractfile(member))
+            yield (member.name, member.isreg() and not member.issparse(),
+                   member.offset_data + member.size, lambda: archive.extractfile(member))
 
 def in_directory(path):
-    """Yields what is in a directory and in its subdirectory output."""
-    end = 0  # as in an archive
-    for pattern in '*', 'output/*':
-        for file in glob.iglob(os.path.join(glob.escape(path), pattern)):
-            status = os.lstat(file)
-            end += status.st_size
-            yield Member(os.path.relpath(file, path), stat.S_ISDIR(status.st_mode),
-                         stat.S_ISREG(status.st_mode), end, lambda: open(file, 'rb'))
+    """Yields the same of what is in a directory and in its subdirectory output."""
+    end = 0
+    for file in [*pathlib.Path(path).glob('*'), *pathlib.Path(path).glob('output/*')]:
+        end += file.lstat().st_size
+        yield (str(file.relative_to(path)), file.is_file() and not file.is_symlink(), end,
+               lambda: file.open('rb'))
 
 def job_files(path):
     """Yields the files of a job. Read each before asking for the next."""
-    directory, names = None, set()
-    for member in in_directory(path) if os.path.isdir(path) else in_archive(path):
-        if member.end > LARGEST_JOB:
+    os.stat(path)  # an error if there is none
+    for name, is_file, end, open_ in (in_archive if os.path.isfile(path) else in_directory)(path):
+        if end > LARGEST_JOB:
             raise ValueError('more than 1 GiB')
-        match = JOB_FILE.match(member.name)
-        if not match or (match['name'] == 'output' and member.is_directory):
-            continue
-        directory = match['directory'] if directory is None else directory
-        if match['directory'] != directory:
-            raise ValueError(f'{member.name} is not in the directory of the job')
-        if not member.is_file or member.name in names:
-            reason = 'a duplicate' if member.is_file else 'not a regular file'
-            raise ValueError(f'{member.name} is {reason}')
-        names.add(member.name)
-        launch = (int(match['nodes']), int(match['run'])) if match['kind'] else None
-        with member.open() as file:
-            yield File(file, match['name'], match['kind'], launch)
+        match = JOB_FILE.match(name)
+        if match and not is_file:
+            raise ValueError(f'{name} is not a regular file')
+        if match:
+            with open_() as file:
+                yield File(file, match['name'])
 
 def known(times_):
     return [time for time in times_ if time == time]  # NaN differs from itself
@@ -158,12 +139,11 @@ class Ranks:
         self.warm = 0  # nodes on which no rank read a page of a file
         self.hosts = []
         self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
-        self.slowest = []  # the largest sum of parts that a rank has, and that rank's steps
+        self.slowest = []  # the largest sum of parts that a rank has, and this rank
         for _, ranks in itertools.groupby(filter(None, file.rows(Rank)), lambda rank: rank.node):
             if len(self.hosts) == MOST_NODES:
                 raise ValueError(f'{file.name} has more than {MOST_NODES} nodes')
             self.add_node(list(ranks))
-        self.has_setup = bool(known(self.parts['setup']))
         self.bars = self.choose_bars()
         del self.slowest  # A job may have millions of ranks.
 
@@ -171,43 +151,36 @@ class Ranks:
         parts = [(rank.spawn_ms + (0 if math.isnan(rank.daemon_ms) else rank.daemon_ms),
                   rank.exec_ms, rank.setup_ms, rank.init_ms, rank.exchange_ms) for rank in ranks]
         own = [sum(known(each)) for each in parts]
-        steps = times(ranks[own.index(max(own))], RANK_STEPS)
         self.hosts.append(sys.intern(ranks[0].host))
-        self.slowest.append((max(own), steps))
+        self.slowest.append((max(own), ranks[own.index(max(own))]))
         for part, of_ranks in zip(PARTS, zip(*parts)):
             self.parts[part].append(max(known(of_ranks), default=math.nan))
         self.warm += all(rank.faults == 0 for rank in ranks)
         self.completed = max([self.completed] + known(rank.completed_ms for rank in ranks))
         self.count += len(ranks)
 
-    def label(self, host, part):
-        """Names a node; if PART is the exchange, with its partner."""
-        if part != 'exchange' or host not in self.hosts:
+    def label(self, host, is_exchange):
+        """Names a node; in an exchange, with its partner."""
+        if not is_exchange or host not in self.hosts:
             return host
         return f'{host} with {self.hosts[(self.hosts.index(host) + 1) % len(self.hosts)]}'
 
     def choose_bars(self):
-        """Returns the ten nodes with the most time of their own, the median and the least one."""
-        nodes = sorted(range(len(self.hosts)), key=lambda node: -self.slowest[node][0])
+        """Returns the slowest rank of each of the ten nodes with the most time of their own, the
+        median and the least one; before it, what marks its node, and the node's label."""
+        nodes = sorted(self.slowest, key=lambda node: -node[0])
         marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '}
-        bars = []
-        for place, node in enumerate(nodes):
-            if place < 10 or place in marks:
-                host, (_, steps) = self.hosts[node], self.slowest[node]
-                part = '' if math.isnan(steps[-1]) else 'exchange'
-                bars.append(Bar(marks.get(place, ''), host, self.label(host, part), steps))
-        return bars
+        return [(marks.get(place, ''), self.label(rank.host, rank.exchange_ms >= 0), rank)
+                for place, (_, rank) in enumerate(nodes) if place < 10 or place in marks]
 
 def read_csv(path):
     """Returns the Ranks of a file of --ranks, or the rows of one of --csv in the order of their
     starts; None if it is another file."""
     with open(path, 'rb') as opened:
-        start = opened.read(14)
-        opened.seek(0)
-        file = File(opened, os.path.basename(path))
+        start, file = opened.peek(), File(opened, os.path.basename(path))
         if start.startswith(b'rank,node,'):
             return Ranks(file)
-        if start != b'started,nodes,':
+        if not start.startswith(b'started,nodes,'):
             return None
         rows = list(file.rows(Row))
     for line, row in enumerate(rows, 2):
@@ -216,9 +189,9 @@ def read_csv(path):
     return sorted(rows, key=lambda row: row.started)
 
 def slow_nodes(launches, time, fewest):
-    """Returns the five slowest nodes of launches that take TIME, by the median of how far a node
-    exceeds all nodes' median, which counts if FEWEST launches have it. With only one or two nodes,
-    none is slow."""
+    """Returns the host, label and excess of the five slowest nodes of launches that take TIME. The
+    excess, by part, is the median of how far a node exceeds all nodes' median, which counts if
+    FEWEST launches have it. With only one or two nodes, none is slow."""
     medians = collections.defaultdict(dict)  # by host and part
     for part in PARTS:
         excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
@@ -230,12 +203,11 @@ def slow_nodes(launches, time, fewest):
             medians[host][part] = median(of_launches, fewest)
     found = []
     for host, excess in medians.items() if len(launches[0].hosts) > 2 else []:
-        late = [(excess[part], part) for part in PARTS
-                if excess[part] >= max(PARTS[part], time / 10)]
+        late = [(by, part) for part, by in excess.items() if by >= max(PARTS[part], time / 10)]
         if late:
             found.append((*max(late), host, excess))
     found.sort(key=lambda node: -node[0])
-    return [Slow(host, launches[0].label(host, part), excess)
+    return [(host, launches[0].label(host, part == 'exchange'), excess)
             for _, part, host, excess in found[:5]]
 
 def facts(lines):
@@ -261,26 +233,22 @@ class Launch:
     """One launch: its output, its row of results.csv, its files of nodes and ranks"""
     def __init__(self, nodes, run):
         self.nodes, self.run, self.name = nodes, run, f'launch {run} on {plural(nodes, "node")}'
-        self.last_line = self.status = self.started = self.ranks = None
+        self.outcome, self.status, self.started, self.ranks = 'no output', None, None, None
         self.kept = collections.defaultdict(list)  # lines of its output, by sort
-        self.was_made, self.node_names, self.reported = False, '', set()  # nodes, of a timeout
+        self.node_names, self.reported = '', set()  # the nodes that reported a timeout
 
     def read_output(self, lines):
         line = ''
-        self.was_made = True
         for line in lines:
-            if line.startswith('not launched: '):  # A long line counts as several.
-                self.was_made, self.last_line = False, line.strip()
             start = None if self.started else START.search(line)
             if start:
-                moment = datetime(1970, 1, 1) + timedelta(0, *map(int, start.groups()))
-                self.started = moment.isoformat(timespec='microseconds') + 'Z'
+                second = time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(int(start[1])))
+                self.started = f'{second}.{int(start[2]):06}Z'
             elif KEPT.search(line):
                 self.keep(line)
-        if self.was_made:
-            self.last_line = line.strip()
         status = re.match('status ([0-9]{1,3})\n', line)
         self.status = int(status[1]) if status else None
+        self.outcome = (self.kept['reason'] or [status[0].strip() if status else 'no status'])[0]
 
     def keep(self, line):
         self.reported.update(map(sys.intern, TIMEOUT.findall(line)))
@@ -299,6 +267,8 @@ class Job:
         self.sums = {}  # the SHA-256 of each file, by name
         self.launches = {}  # by nodes and run
         for file in job_files(path):
+            if file.name in self.sums:
+                raise ValueError(f'{file.name} is a duplicate')
             self.read(file)
             self.sums[file.name] = file.sha256.hexdigest()
         environment = self.text['environment.txt']
@@ -309,12 +279,12 @@ class Job:
         self.mpi = next((row.mpi for row in self.rows.values()), '-')
         self.system_nodes, self.ppn, self.runs = [
             number(self.facts.get(name)) for name in ('SYSTEM_NODES', 'PPN', 'RUNS')]
-        kinds = [(match[0], *match.groups('')) for match in map(KIND.match, environment) if match]
-        if not kinds:
-            kinds = [('', 'the first node', number(self.facts.get('INTERFACES')) or 0, 0, '-', '')]
-        self.kinds = [Kind(line, where + names, int(interfaces), int(down), hardware)
-                      for line, where, interfaces, down, hardware, names in kinds]
-        self.interfaces = sorted({kind.interfaces for kind in self.kinds} - {0})
+        first = f'the first node: interfaces {number(self.facts.get("INTERFACES")) or 0}, down 0, -'
+        kinds = [*filter(None, map(KIND.match, [*environment, first]))]
+        self.kinds = [Kind(match[0], match[1] + (match[5] or ''), int(match[2]), int(match[3]),
+                           match[4]) for match in kinds[:-1] or kinds]
+        counts = sorted({kind.interfaces for kind in self.kinds} - {0})
+        self.interfaces = ' or '.join(map(str, counts))  # of a node
         self.changed = [line.split(' b/')[-1].rstrip('"')
                         for line in self.text.get('changes.diff', ['it is missing'])
                         if re.match('diff |UNKNOWN$|it is missing$', line)]
@@ -340,20 +310,21 @@ class Job:
             self.sizes.append(Size(nodes, valid, first, later, middle))
         self.valid = [launch for launch in self.asked if launch.valid]
         self.figure = self.valid[0] if self.valid else None  # sizes are in descending order
-        before = self.asked.index(self.figure) if self.figure else len(self.asked)
-        self.before, self.after = self.asked[:before], self.asked[before + 1:]
+        self.before = list(itertools.takewhile(lambda launch: not launch.valid, self.asked))
         self.size = next((size for size in self.sizes if size.valid), None)  # the figure's
         self.later = [launch.time for launch in self.size.valid[1:]] if self.size else []
-        self.starts = self.rows.keys() | {launch.started for launch in self.asked} - {None}
         self.smallest = min((launch.row.executable_bytes for launch in self.valid), default=0)
 
     def read(self, file):
-        launch = file.kind and self.launches.setdefault(file.launch, Launch(*file.launch))
-        if file.kind == 'output/':
+        kind, *numbers = JOB_FILE.match(file.name).group('kind', 'nodes', 'run')
+        if kind:
+            key = tuple(map(int, numbers))
+            launch = self.launches.setdefault(key, Launch(*key))
+        if kind == 'output/':
             launch.read_output(file.lines())
-        elif file.kind == 'nodes-':
+        elif kind == 'nodes-':
             launch.node_names = ''.join(file.lines())
-        elif file.kind == 'ranks-':
+        elif kind == 'ranks-':
             launch.ranks = Ranks(file)
         elif file.name == 'results.csv':
             self.rows = {row.started: row for row in filter(None, file.rows(Row))}
