@@ -7,7 +7,7 @@ import os
 import re
 import statistics
 
-from read import JOB_FILE, LOG_STEPS, checksums, known, ms, plural, spread, times
+from read import JOB_FILE, LOG_STEPS, STEPS, checksums, known, ms, plural, spread, times
 
 LAST, FEWEST = 5, 20  # the launches of a log that are compared, and how many must come before them
 # A launch is beyond the others if this share of them took less time, or more. If three of five are,
@@ -51,14 +51,15 @@ def changed_files(job):
             yield f'{name} was changed after the job'
     built, after = checksums(job.text['build.txt']), checksums(job.text['environment.txt'])
     for program in 'ziatest', 'ziaprobe':
-        if built.get(program, after.get(program)) != after.get(program, built.get(program)):
+        if len({sums[program] for sums in (built, after) if program in sums}) > 1:
             yield f'{program} was rebuilt while the job ran or waited'
 
 def describe(launch):
     """Describes a launch that is not valid, with up to three lines of its output that explain it"""
-    text, kept = launch.outcome, launch.kept
+    status = 'no status' if launch.status is None else f'status {launch.status}'
+    text, kept = launch.reason or status, launch.kept
     if launch.status == 0 and not kept['failure']:
-        text += ', but its row of results.csv or its file of ranks is missing'
+        text += ', but its row of results.csv or its file of ranks is missing or damaged'
     clues = list(dict.fromkeys(kept['calls'] + kept['cause'] + kept['failure'] + kept['error']))
     return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *clues[:3]])
 
@@ -85,8 +86,7 @@ def to_review(job):
     yield [f'{name}: the clock of {row.offset_host} is off by {row.offset_ms:.3f} ms'
            for name, row in rows
            if abs(row.offset_ms) > max(1, row.time_ms / 100, row.offset_bound_ms)]
-    outside = sum(math.isnan(row.corrected_ms) for _, row in rows)
-    yield [f'launches not started on a node of the job: {outside}'] if outside else []
+    yield [f'launches not started on a node of the job: {job.outside}'] if job.outside else []
     if job.figure and job.figure.ranks.warm:
         nodes = plural(len(job.figure.ranks.hosts), 'node')
         name = job.figure.name if job.before else 'the first launch'
@@ -102,8 +102,7 @@ def to_review(job):
     if job.interfaces not in ('', str(job.ppn)):
         yield [f'setting: PPN={job.ppn} (network interfaces: {job.interfaces})']
     yield values('SRUN_OPTIONS', 'setting')
-    if not job.system_nodes:
-        yield ['SYSTEM_NODES is not known: sinfo did not answer']
+    yield [] if job.system_nodes else ['SYSTEM_NODES is not known: sinfo did not answer']
     unused = job.facts.get('NODES_UNUSED')
     yield ['nodes outside the job: ' + unused] if unused else []
     yield values('ReqNodeList|ExcNodeList|Features|Reservation|Switches', 'option of the job')
@@ -130,15 +129,15 @@ def changes_of_script(job):
     lines = f'{plural(lacks, "line")} of run_ziatest.sh or job/launches'
     yield ['batch script: it lacks ' + lines] if lacks else []
 
-def step_changes(before, after, names, sign=1):
-    """Names the two steps whose medians have grown most from the rows BEFORE to those AFTER; if
-    SIGN is -1, shrunk."""
+def step_changes(before, after, names=STEPS, sign=1, none='no step has grown'):
+    """Names the two steps whose medians have grown most from the rows BEFORE to those AFTER or, if
+    SIGN is -1, shrunk; returns NONE if no step has."""
     old, new = [[statistics.median(known(column) or [math.nan])
                  for column in zip(*(times(row, names) for row in rows))]
                 for rows in (before, after)]
-    changes = [(sign * (after - before), name) for before, after, name in zip(old, new, names)]
+    changes = [(sign * (late - early), name) for early, late, name in zip(old, new, names)]
     largest = sorted(change for change in changes if change[0] >= 0.05)[:-3:-1]  # printed as 0.1
-    return ', '.join(f'{name} {by * sign:+.1f} ms' for by, name in largest)
+    return ', '.join(f'{name} {by * sign:+.1f} ms' for by, name in largest) or none
 
 def last_changes(rows):
     """Returns lines on what the last launches of a kind have changed, and whether it is worse."""
@@ -155,9 +154,8 @@ def last_changes(rows):
     has_changed = beyond >= MOST and abs(middle - usual) >= MARGIN * usual
     if has_changed:
         which, took = ('slower', 'longer') if sign > 0 else ('faster', 'less time')
-        steps = step_changes(before, last, LOG_STEPS, sign)
-        lines[-1] = f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those before' \
-            f': {steps or "no step has changed"}'
+        lines[-1] = f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those ' \
+            f'before: {step_changes(before, last, LOG_STEPS, sign, "no step has changed")}'
     host, count = collections.Counter(row.outlier_host for row in last).most_common(1)[0]
     usually = sum(row.outlier_host == host for row in before)
     is_new = host != '' and count >= MOST and usually < len(before) / 10

@@ -10,7 +10,7 @@ import re
 import statistics
 import sys
 import tarfile
-import time
+from time import gmtime, strftime
 
 LARGEST_JOB = 1 << 30  # bytes of all files
 MOST_LAUNCHES = 6000  # of a job
@@ -40,8 +40,8 @@ Size = collections.namedtuple('Size', 'nodes valid first later middle')
 Kind = collections.namedtuple('Kind', 'line where interfaces down hardware')  # of nodes
 KIND = re.compile(r'([0-9]{1,6} nodes?|the first node): interfaces ([0-9]{1,6}),.*? '
                   r'down ([0-9]{1,6}), (.*?)( \([^()]*\))?\Z')
-# The start, nodes and ppn of a launch
-LOG_ROW = re.compile(r'[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.[0-9]{6}Z(,[1-9][0-9]{0,5}){2}\Z')
+# The start, nodes and ppn in a row of --csv
+LAUNCH = re.compile(r'[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.[0-9]{6}Z(,[1-9][0-9]{0,5}){2},')
 # The end of the command line that ziatest prints: SEC USEC N --verbose
 START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 TIMEOUT = re.compile(r'timeout of [0-9]+ s: (?:rank [0-9]+|a rank) on ([^\s.]+)')
@@ -67,16 +67,17 @@ class File:
             yield line.decode('ascii', 'replace')
 
     def rows(self, record):
-        """Yields its rows as namedtuples, and None for a damaged one. NAME_ms, NAME_bytes and
-        faults are numbers."""
+        """Yields its rows as namedtuples, except damaged ones. NAME_ms, NAME_bytes and faults are
+        numbers. SELF.DAMAGED becomes the number of the first damaged line, or 0."""
         lines, columns = self.lines(), record._fields
         header = next(lines, '')
+        self.damaged = 0 if header.endswith('\n') else 1
         if header.endswith('\r\n'):
             raise ValueError(f'{self.name} has Windows line endings; convert it with dos2unix')
-        if header.endswith('\n') and header != ','.join(columns) + '\n':
+        if not self.damaged and header != ','.join(columns) + '\n':
             raise ValueError(f'{self.name} is of another version of Ziatest; use its job/summarize')
         are_numbers = [column.endswith(('_ms', '_bytes', 'faults')) for column in columns]
-        for line in lines:
+        for place, line in enumerate(lines, 2):
             cells, row = line[:-1].split(','), None
             if line.endswith('\n') and len(cells) == len(columns):
                 try:
@@ -84,44 +85,50 @@ class File:
                                    for cell, is_number in zip(cells, are_numbers)])
                 except ValueError:
                     pass
-            yield row
+            if row and (record is Rank or LAUNCH.match(line) and 0 <= row.time_ms < math.inf):
+                yield row
+            else:
+                self.damaged = self.damaged or place
 
 def in_archive(path):
-    """Yields the name of each member, whether it is a regular file, where it ends, and a function
-    that opens it. Open each before asking for the next."""
+    """Yields each member's name, whether it is a regular file, its end, and what opens it."""
     with tarfile.open(path, mode='r:gz') as archive:
         for member in archive:
             yield (member.name, member.isreg() and not member.issparse(),
                    member.offset_data + member.size, lambda: archive.extractfile(member))
 
 def in_directory(path):
-    """Yields the same of what is in a directory and in its subdirectory output."""
+    """Yields the same for what is in a directory and in its subdirectory output."""
+    if os.path.islink(os.path.join(path, 'output')):
+        raise ValueError('output is not a directory')
     end = 0
     for file in [*pathlib.Path(path).glob('*'), *pathlib.Path(path).glob('output/*')]:
         end += file.lstat().st_size
-        yield (str(file.relative_to(path)), file.is_file() and not file.is_symlink(), end,
+        yield (str(file.relative_to(path)), not file.is_symlink() and file.is_file(), end,
                lambda: file.open('rb'))
 
 def job_files(path):
     """Yields the files of a job. Read each before asking for the next."""
     os.stat(path)  # an error if there is none
+    names = set()
     for name, is_file, end, open_ in (in_archive if os.path.isfile(path) else in_directory)(path):
         if end > LARGEST_JOB:
-            raise ValueError('more than 1 GiB')
+            raise ValueError(f'more than 1 GiB, up to {name}')
         match = JOB_FILE.match(name)
-        if match and not is_file:
-            raise ValueError(f'{name} is not a regular file')
+        if match and (not is_file or match['name'] in names):
+            raise ValueError(f'{name} is {"a duplicate" if is_file else "not a regular file"}')
         if match:
+            names.add(match['name'])
             with open_() as file:
                 yield File(file, match['name'])
 
-def known(times_):
-    return [time for time in times_ if time == time]  # NaN differs from itself
+def known(values):
+    return [value for value in values if value == value]  # NaN differs from itself
 
-def median(times_, fewest=1):
-    """The lower median of the known times; NaN if there are fewer than FEWEST"""
-    times_ = known(times_)
-    return statistics.median_low(times_) if len(times_) >= fewest else math.nan
+def median(values, fewest=1):
+    """The lower median of the known values; NaN if there are fewer than FEWEST"""
+    values = known(values)
+    return statistics.median_low(values) if len(values) >= fewest else math.nan
 
 def ms(time):
     return f'{round(time, 1) + 0.:.1f}' if math.isfinite(time) else '-'  # no -0.0
@@ -139,20 +146,20 @@ class Ranks:
         self.warm = 0  # nodes on which no rank read a page of a file
         self.hosts = []
         self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
-        self.slowest = []  # the largest sum of parts that a rank has, and this rank
-        for _, ranks in itertools.groupby(filter(None, file.rows(Rank)), lambda rank: rank.node):
+        self.own = []  # the largest sum of parts that a rank has, and this rank
+        for _, ranks in itertools.groupby(file.rows(Rank), lambda rank: rank.node):
             if len(self.hosts) == MOST_NODES:
                 raise ValueError(f'{file.name} has more than {MOST_NODES} nodes')
             self.add_node(list(ranks))
         self.bars = self.choose_bars()
-        del self.slowest  # A job may have millions of ranks.
+        del self.own  # A job may have millions of ranks.
 
     def add_node(self, ranks):
         parts = [(rank.spawn_ms + (0 if math.isnan(rank.daemon_ms) else rank.daemon_ms),
                   rank.exec_ms, rank.setup_ms, rank.init_ms, rank.exchange_ms) for rank in ranks]
         own = [sum(known(each)) for each in parts]
         self.hosts.append(sys.intern(ranks[0].host))
-        self.slowest.append((max(own), ranks[own.index(max(own))]))
+        self.own.append((max(own), ranks[own.index(max(own))]))
         for part, of_ranks in zip(PARTS, zip(*parts)):
             self.parts[part].append(max(known(of_ranks), default=math.nan))
         self.warm += all(rank.faults == 0 for rank in ranks)
@@ -168,8 +175,8 @@ class Ranks:
     def choose_bars(self):
         """Returns the slowest rank of each of the ten nodes with the most time of their own, the
         median and the least one; before it, what marks its node, and the node's label."""
-        nodes = sorted(self.slowest, key=lambda node: -node[0])
-        marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '}
+        nodes = sorted(self.own, key=lambda node: -node[0])
+        marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '} if nodes[1:] else {}
         return [(marks.get(place, ''), self.label(rank.host, rank.exchange_ms >= 0), rank)
                 for place, (_, rank) in enumerate(nodes) if place < 10 or place in marks]
 
@@ -179,14 +186,14 @@ def read_csv(path):
     with open(path, 'rb') as opened:
         start, file = opened.peek(), File(opened, os.path.basename(path))
         if start.startswith(b'rank,node,'):
-            return Ranks(file)
-        if not start.startswith(b'started,nodes,'):
+            found = Ranks(file)
+        elif start.startswith(b'started,nodes,'):
+            found = sorted(file.rows(Row), key=lambda row: row.started)
+        else:
             return None
-        rows = list(file.rows(Row))
-    for line, row in enumerate(rows, 2):
-        if not (row and LOG_ROW.match(','.join(row[:3])) and math.isfinite(row.time_ms)):
-            raise ValueError(f'line {line} is not a row of --csv; remove it')
-    return sorted(rows, key=lambda row: row.started)
+    if file.damaged:
+        raise ValueError(f'line {file.damaged} is not a whole row; remove it, or launch again')
+    return found
 
 def slow_nodes(launches, time, fewest):
     """Returns the host, label and excess of the five slowest nodes of launches that take TIME. The
@@ -230,10 +237,11 @@ def plural(count, noun):
     return f'{count} {noun}' + ending * (str(count) != '1')
 
 class Launch:
-    """One launch: its output, its row of results.csv, its files of nodes and ranks"""
+    """One launch: its output, its files of nodes and ranks; Job adds its row and what follows"""
     def __init__(self, nodes, run):
         self.nodes, self.run, self.name = nodes, run, f'launch {run} on {plural(nodes, "node")}'
-        self.outcome, self.status, self.started, self.ranks = 'no output', None, None, None
+        self.reason = 'no output'  # for which it was not made
+        self.status = self.started = self.ranks = None
         self.kept = collections.defaultdict(list)  # lines of its output, by sort
         self.node_names, self.reported = '', set()  # the nodes that reported a timeout
 
@@ -242,13 +250,13 @@ class Launch:
         for line in lines:
             start = None if self.started else START.search(line)
             if start:
-                second = time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(int(start[1])))
+                second = strftime('%Y-%m-%dT%H:%M:%S', gmtime(int(start[1])))
                 self.started = f'{second}.{int(start[2]):06}Z'
             elif KEPT.search(line):
                 self.keep(line)
         status = re.match('status ([0-9]{1,3})\n', line)
         self.status = int(status[1]) if status else None
-        self.outcome = (self.kept['reason'] or [status[0].strip() if status else 'no status'])[0]
+        self.reason = (self.kept['reason'] or [''])[0]
 
     def keep(self, line):
         self.reported.update(map(sys.intern, TIMEOUT.findall(line)))
@@ -267,8 +275,6 @@ class Job:
         self.sums = {}  # the SHA-256 of each file, by name
         self.launches = {}  # by nodes and run
         for file in job_files(path):
-            if file.name in self.sums:
-                raise ValueError(f'{file.name} is a duplicate')
             self.read(file)
             self.sums[file.name] = file.sha256.hexdigest()
         environment = self.text['environment.txt']
@@ -280,7 +286,7 @@ class Job:
         self.system_nodes, self.ppn, self.runs = [
             number(self.facts.get(name)) for name in ('SYSTEM_NODES', 'PPN', 'RUNS')]
         first = f'the first node: interfaces {number(self.facts.get("INTERFACES")) or 0}, down 0, -'
-        kinds = [*filter(None, map(KIND.match, [*environment, first]))]
+        kinds = [*filter(None, map(KIND.match, [*environment, first]))]  # FIRST counts if alone.
         self.kinds = [Kind(match[0], match[1] + (match[5] or ''), int(match[2]), int(match[3]),
                            match[4]) for match in kinds[:-1] or kinds]
         counts = sorted({kind.interfaces for kind in self.kinds} - {0})
@@ -312,7 +318,8 @@ class Job:
         self.figure = self.valid[0] if self.valid else None  # sizes are in descending order
         self.before = list(itertools.takewhile(lambda launch: not launch.valid, self.asked))
         self.size = next((size for size in self.sizes if size.valid), None)  # the figure's
-        self.later = [launch.time for launch in self.size.valid[1:]] if self.size else []
+        self.reruns = [launch.time for launch in self.size.valid[1:]] if self.size else []
+        self.outside = sum(math.isnan(launch.row.corrected_ms) for launch in self.valid)
         self.smallest = min((launch.row.executable_bytes for launch in self.valid), default=0)
 
     def read(self, file):
@@ -327,6 +334,6 @@ class Job:
         elif kind == 'ranks-':
             launch.ranks = Ranks(file)
         elif file.name == 'results.csv':
-            self.rows = {row.started: row for row in filter(None, file.rows(Row))}
+            self.rows = {row.started: row for row in file.rows(Row)}
         else:
             self.text[file.name] = [line.rstrip() for line in file.lines()]

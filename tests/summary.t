@@ -153,8 +153,8 @@ cp job.tgz './-odd name'
 (cd job && tar -czf ../within.tgz .)
 run sh -c '"$1" -- "-odd name"; "$1" within.tgz; cat job.tgz | "$1" /dev/stdin' sh "$summarize"
 is 'an archive under another name, one packed from within; a pipe is an error' "$out/$err/$status" \
-	"$(cat expected expected)/summarize: error: /dev/stdin: not a Ziatest job: no environment.txt \
-with RUNS, SWEEP and PPN/2"
+	"$(cat expected expected)/summarize: error: /dev/stdin: not a Ziatest job: no \
+environment.txt with RUNS, SWEEP and PPN/2"
 is 'no compiled modules are left' "$(find "$top/job" -name '*pyc*')" ''
 
 # Problems, and facts
@@ -252,6 +252,11 @@ launch of this size, after 2 others \([^|]*\|.*Problems\|compute nodes: 4 of 8, 
 launched: two launches of this size failed in a row\|\|" "$lost"
 honest 'nor is the first of the smaller size' 1 \
 	', launch 2 of this size, after 2 others; launch 1 is not valid \(' "$lost; fails 4-1 1"
+honest 'all launches of the larger size failed before ziatest printed anything' 1 \
+	', the first launch of this size, after 3 others \(' 'for run in 1 2 3; do
+		fails 8-$run 1
+		printf "ziatest: error: x\nstatus 1\n" >output/8-$run.txt
+	done'
 honest 'no valid launch' 1 "[^|]*Z, -\|no valid launch\|7 problems; [^|]*\|\|compute nodes    - of \
 8 \(.*\|executable       - bytes .*\|launches         0 of 6 valid\|\|Problems\|no \
 figure: no launch is valid\|launch 1 on 8 nodes: status 1\|" \
@@ -351,6 +356,14 @@ is "a program's file of ranks: only the slow node stands out" \
 	'slow: n3 with n4 1'
 like "a program's file of ranks: the picture" "$(texts own/ranks.svg)" "own program.csv: 16 nodes, \
 2099.0 ms, the nodes with the most time of their own\|daemon\|spawn\|exec\|setup\|init\|.*"
+sed '8s/,3,.*/,3/' job/ranks-16-1.csv >few.csv
+run "$summarize" few.csv
+is 'a file of ranks that is damaged' "$out$err/$status" \
+	'summarize: error: few.csv: line 8 is not a whole row; remove it, or launch again/2'
+printf rank,node, >few.csv
+run "$summarize" few.csv
+is 'a file of ranks that is cut' "$out$err/$status" \
+	'summarize: error: few.csv: line 1 is not a whole row; remove it, or launch again/2'
 for nodes in 0 2; do
 	head -n $((1 + 2 * nodes)) job/ranks-16-1.csv >few.csv
 	run "$summarize" --pictures few few.csv
@@ -408,8 +421,9 @@ changed 'an editor that has added a line' build.txt 'echo >>build.txt'
 says 'steps that do not add up to the time' 0 \
 	'ms, the first launch [(]- % spawn, - % init, - % exchange, - % other[)]\|.*' \
 	'cell 2 10 237752760904'
+says 'an infinite step' 0 'ms, the first launch [(]- % [^)]*, - % other[)]\|.*' 'cell 2 13 inf'
 says 'a step of more than the time, as the clock step is negative' 0 \
-	'ms, the first launch [(]- % init, - % spawn, - % exchange, - % other[)]\|.*' \
+	'ms, the first launch [(]160 % init, 33 % spawn, 13 % exchange, -106 % other[)]\|.*' \
 	'cell 2 13 961.000; cell 2 16 -700.000'
 careless 'a lost output' 'output/8-2.txt is missing' 'rm output/8-2.txt'
 careless 'no outputs' 'output/4-1.txt is missing\|.*output/8-3.txt is missing' 'rm -r output'
@@ -435,8 +449,9 @@ for round in 1 2 3 4 5; do
 done
 says 'a program that was rebuilt' 1 'Problems\|ziaprobe was rebuilt while the job ran or waited\|' \
 	'sed -i "s/^.*  ziaprobe$/$(printf %064d 0)  ziaprobe/" build.txt'
-edited "a bidder's letter, the summary, and the pictures" 0 'No problems' \
-	'touch letter.pdf summary.txt scaling.svg ranks.svg output/x.txt'
+edited "a bidder's letter, the summary, the pictures, and a link to itself" 0 'No problems' \
+	'touch letter.pdf summary.txt scaling.svg ranks.svg output/x.txt; ln -s loop loop
+	ln -s "$(printf "%0300d" 0)" letter'
 edited "a bidder's file that was there when the job ended, and is not handed in" 0 'No problems' \
 	'echo "$(printf %064d 0)  notes.txt" >>SHA256SUMS'
 ok 'sha256sum agrees with the list' sh -c 'cd job && sha256sum --quiet -c SHA256SUMS'
@@ -462,6 +477,7 @@ refused 'too many nodes' 'it: ranks-4-1.csv has more than 100000 nodes' \
 	'for i in $(seq 100001); do echo "$i,$i,n$i,,1.0,,,,,,,,,,,,0,"; done >>ranks-4-1.csv'
 refused 'a program as a setting' 'not a Ziatest job' "add RUNS='\$(touch $tmp/pwned)'"
 refused 'a link' 'output/8-1.txt is not a regular file' 'ln -sf /dev/zero output/8-1.txt'
+refused 'a link to a directory' 'it: output is not a directory' 'mv output x; ln -s x output'
 refused 'more than 1 GiB' 'more than 1 GiB' 'truncate -s 1100M ranks-4-1.csv'
 packed() {	# WHAT PATTERN TAR-OPTION...: of an archive
 	what=$1 pattern=$2
@@ -474,7 +490,7 @@ for jobs in 'job/results.csv job' 'job job/results.csv'; do
 	# shellcheck disable=SC2086 # two words
 	run "$summarize" $jobs
 	like "results.csv in $jobs" "$err/$status" \
-		'summarize: error: job/results.csv: launches that are not a job; they cannot be .*/2'
+		'summarize: error: job/results.csv: launches that are not a job; they .*/2'
 done
 rm -rf it
 cp -r job it
@@ -482,10 +498,10 @@ ln -sf /etc/passwd it/results.csv
 packed 'a link' 'it/results.csv is not a regular file' it
 packed 'a link whose path contains newlines' 'it/\?PASS\?/results.csv is not a regular file' \
 	--transform='s,it/res,it/\nPASS\n/res,' it
-packed 'two jobs' 'output/[^|]* is a duplicate' job it/output
-packed 'a file twice' 'results.csv is a duplicate' --hard-dereference job job/results.csv
+packed 'two jobs' 'it/output/[^|]* is a duplicate' job it/output
+packed 'a file twice' 'job/results.csv is a duplicate' --hard-dereference job job/results.csv
 truncate -s 1100M it/core
-packed '1.1 GB that are not needed' 'more than 1 GiB' it/core job
+packed '1.1 GB that are not needed' 'more than 1 GiB, up to it/core' it/core job
 tar -czf job.tgz job
 head -c 2000 job.tgz >cut.tgz
 head -c 100000 /dev/urandom >noise
@@ -597,10 +613,16 @@ log_of log.csv 24,0,init
 logged 'too few' 0 "${warm}too few launches to compare: at least 20 before the last 5"
 log_of log.csv 25,0,init
 logged 'just enough' 0 "$warm${medians}no change"
-# Cold launches are of their own kind, and so are those of another program. An old change of another
-# kind is no alarm.
-log_of log.csv 55,0,init 5,100,init
+# Cold launches are of their own kind, and so are those of another program. A night may have five
+# launches of each kind. An old change of another kind is no alarm.
 PROGRAM=solver log_of other.csv 60,0,init
+for after in 5 10; do
+	log_of log.csv 55,0,init 5,100,init
+	sed '1d; s/^2026/2027/' other.csv | tail -n $after >>log.csv
+	logged "the slower kind, then $after launches of another" $((after == 5)) \
+		"solver, [^|]*\|too few [^|]*\|\|$warm${medians}slower: .*"
+done
+log_of log.csv 55,0,init 5,100,init
 sed '1d; s/^2026/2027/' other.csv >>log.csv
 logged 'another kind was launched last' 0 "solver, 4 nodes x 2, warm: 60 launches, [^|]*\|[^|]*\|\
 [^|]*\|no change\|\|$warm${medians}slower: .*"
@@ -621,7 +643,7 @@ for damage in '$s/,M$//' '30s/,4,2,/,x,2,/' '30s/^2026-/2026/' '30s/,50[0-9][^,]
 	sed -i "$damage" log.csv
 	run "$summarize" log.csv
 	like "a log that is damaged: $damage" "$out/$err$status" \
-		'/summarize: error: log.csv: line (30|61) is not a row of --csv; remove it2'
+		'/summarize: error: log.csv: line (30|61) is not a whole row; remove it, or launch again2'
 done
 echo "$log_header" >log.csv
 run "$summarize" log.csv
@@ -690,6 +712,9 @@ echo mine >mine
 ln -sf ../mine pictures/ranks.svg
 run "$summarize" --pictures pictures it
 is 'a picture replaces a link, but not the file behind it' "$(cat mine)" mine
+run sh -c 'ulimit -f 1; "$1" --pictures large job | head -n 1' sh "$summarize"
+like 'a picture for which there is no space' "$err" \
+	'summarize: error: the output: (File too large|No space left on device)'
 run "$summarize" --pictures "mine/$(printf '\303\251')" it
 like 'pictures that cannot be written' "$err/$status" \
 	'summarize: error: mine/\?+: Not a directory/2'
