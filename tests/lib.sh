@@ -340,7 +340,7 @@ figures_agree() {
 }
 
 # late CASE STEP NODE END: passes if, in CASE, STEP took two seconds or more on NODE, and is the
-# outlier, whose line ends in END. A busy machine may have made another step the outlier, by a second
+# outlier, whose line ends in END. On a busy machine, another step may be the outlier, by a second
 # or more.
 late() {
 	is "$mpi, $1: the delay is in $2" "$(awk -F , -v node="$3" -v step="$2_ms" '

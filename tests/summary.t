@@ -643,7 +643,7 @@ for damage in '$s/,M$//' '30s/,4,2,/,x,2,/' '30s/^2026-/2026/' '30s/,50[0-9][^,]
 	sed -i "$damage" log.csv
 	run "$summarize" log.csv
 	like "a log that is damaged: $damage" "$out/$err$status" \
-		'/summarize: error: log.csv: line (30|61) is not a whole row; remove it, or launch again2'
+		'/summarize: error: log.csv: line (30|61) is not a whole row; remove it, or .*2'
 done
 echo "$log_header" >log.csv
 run "$summarize" log.csv
