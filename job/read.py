@@ -192,7 +192,8 @@ def read_csv(path):
         else:
             return None
     if file.damaged:
-        raise ValueError(f'line {file.damaged} is not a whole row; remove it, or launch again')
+        advice = 'launch again' if isinstance(found, Ranks) else 'remove it'
+        raise ValueError(f'line {file.damaged} is not a whole row; {advice}')
     return found
 
 def slow_nodes(launches, time, fewest):
@@ -250,8 +251,7 @@ class Launch:
         for line in lines:
             start = None if self.started else START.search(line)
             if start:
-                second = strftime('%Y-%m-%dT%H:%M:%S', gmtime(int(start[1])))
-                self.started = f'{second}.{int(start[2]):06}Z'
+                self.started = f'{strftime("%FT%T", gmtime(int(start[1])))}.{int(start[2]):06}Z'
             elif KEPT.search(line):
                 self.keep(line)
         status = re.match('status ([0-9]{1,3})\n', line)

@@ -359,11 +359,11 @@ like "a program's file of ranks: the picture" "$(texts own/ranks.svg)" "own prog
 sed '8s/,3,.*/,3/' job/ranks-16-1.csv >few.csv
 run "$summarize" few.csv
 is 'a file of ranks that is damaged' "$out$err/$status" \
-	'summarize: error: few.csv: line 8 is not a whole row; remove it, or launch again/2'
+	'summarize: error: few.csv: line 8 is not a whole row; launch again/2'
 printf rank,node, >few.csv
 run "$summarize" few.csv
 is 'a file of ranks that is cut' "$out$err/$status" \
-	'summarize: error: few.csv: line 1 is not a whole row; remove it, or launch again/2'
+	'summarize: error: few.csv: line 1 is not a whole row; launch again/2'
 for nodes in 0 2; do
 	head -n $((1 + 2 * nodes)) job/ranks-16-1.csv >few.csv
 	run "$summarize" --pictures few few.csv
@@ -626,6 +626,14 @@ log_of log.csv 55,0,init 5,100,init
 sed '1d; s/^2026/2027/' other.csv >>log.csv
 logged 'another kind was launched last' 0 "solver, 4 nodes x 2, warm: 60 launches, [^|]*\|[^|]*\|\
 [^|]*\|no change\|\|$warm${medians}slower: .*"
+# Neither do programs that were launched once make it recent.
+log_of log.csv 55,0,init 5,100,init
+for program in a b c d e f g h i j k l m n o p q r s t; do
+	PROGRAM=$program log_of once.csv 1,0,init
+	sed '1d; s/^2026/2027/' once.csv >>log.csv
+done
+sed '1d; s/^2026/2028/' other.csv >>log.csv
+logged 'many programs that were launched once' 0 'solver, .*\|slower: .*'
 FAULTS=7 log_of other.csv 2,900,init
 sed 1d other.csv >>log.csv
 logged 'cold launches' 0 ".*\|ziaprobe, 4 nodes x 2, cold: 2 launches, [^|]*\|too few .*"
@@ -643,7 +651,7 @@ for damage in '$s/,M$//' '30s/,4,2,/,x,2,/' '30s/^2026-/2026/' '30s/,50[0-9][^,]
 	sed -i "$damage" log.csv
 	run "$summarize" log.csv
 	like "a log that is damaged: $damage" "$out/$err$status" \
-		'/summarize: error: log.csv: line (30|61) is not a whole row; remove it, or .*2'
+		'/summarize: error: log.csv: line (30|61) is not a whole row; remove it2'
 done
 echo "$log_header" >log.csv
 run "$summarize" log.csv
