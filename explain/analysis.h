@@ -22,7 +22,7 @@ int compare_times(const void *a, const void *b);
 bool judge_run(const struct run *run);
 void print_warnings(const struct run *run);
 
-/* ---- timeline.c: the marks of every rank, and the steps between them ---- */
+/* ---- timeline.c: the marks of every rank, and the phases between them ---- */
 
 /* The columns of the reports, in the order in which they are printed. DAEMON to EXEC, which are
  * measured in ticks, come first, and CPU to FAULTS, of which only the last is not a time, last. */
@@ -33,7 +33,7 @@ enum column {
 	SETUP, /* a program's own work before MPI_Init */
 	INIT, /* up to a fence, or the end of MPI_Init */
 	FENCE, /* until a fence is left */
-	WAIT, /* for other ranks, between its steps */
+	WAIT, /* for other ranks, between its phases */
 	EXCHANGE, /* until the reply is received */
 	CLOCK, /* the slowest rank's clock offset */
 	WHOLE_INIT, /* from main until MPI_Init returns */
@@ -57,11 +57,11 @@ struct point {
 	int64_t at; /* us after the start */
 };
 
-/* A step of a rank. */
-struct step {
+/* A phase of a rank. */
+struct phase {
 	enum column column;
 	struct point begin, end; /* BEGIN may be on another rank, which this one waited for */
-	int64_t us; /* its length; UNKNOWN if the rank has no such step; 0 if it is a fence in
+	int64_t us; /* its length; UNKNOWN if the rank has no such phase; 0 if it is a fence in
 		     * which the rank did not wait */
 };
 
@@ -73,27 +73,27 @@ struct summary {
 
 void draw_timelines(struct run *run);
 struct point find_awaited(const struct run *run, int rank, enum mark mark);
-struct step find_step(const struct run *run, int rank, enum mark mark);
-int64_t step_value(const struct run *run, const struct step *step, enum column column);
+struct phase find_phase(const struct run *run, int rank, enum mark mark);
+int64_t phase_value(const struct run *run, const struct phase *phase, enum column column);
 void add(int64_t *sum, int64_t value);
-struct summary summarise(const struct run *run, const struct step *like, enum column column);
+struct summary summarise(const struct run *run, const struct phase *like, enum column column);
 
-/* ---- path.c: the critical path, and the step that stands out on it ---- */
+/* ---- path.c: the critical path, and the phase that stands out on it ---- */
 
-/* The most steps of a path: one for each mark except START, a second one that ends at
+/* The most phases of a path: one for each mark except START, a second one that ends at
  * REPLY_RECEIVED, and CLOCK */
-enum { STEPS = MARKS + 1 };
+enum { PHASES = MARKS + 1 };
 
-/* The critical path: step[first] ... step[STEPS - 1], in chronological order. Only the length of
+/* The critical path: phase[first] ... phase[PHASES - 1], in chronological order. Only the length of
  * CLOCK may be negative. */
 struct path {
 	int first;
-	struct step step[STEPS];
+	struct phase phase[PHASES];
 };
 
-/* The step of the critical path that is furthest above its median. */
+/* The phase of the critical path that is furthest above its median. */
 struct outlier {
-	const struct step *step; /* NULL if there is none */
+	const struct phase *phase; /* NULL if there is none */
 	int64_t excess; /* how far it is above the median */
 	int others; /* how many other ranks of its block have at least half of that excess */
 	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */

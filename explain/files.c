@@ -105,15 +105,15 @@ static void write_text(FILE *file, const char *text)
 
 static void write_outlier(FILE *file, const struct run *run, const struct outlier *outlier)
 {
-	const struct step *step = outlier->step;
+	const struct phase *phase = outlier->phase;
 
-	if (!step) {
+	if (!phase) {
 		fputs(",,,,,", file);
 		return;
 	}
-	write_text(file, column_names[step->column]);
-	fprintf(file, ",%d", step->end.rank);
-	write_text(file, run->records[step->end.rank].host);
+	write_text(file, column_names[phase->column]);
+	fprintf(file, ",%d", phase->end.rank);
+	write_text(file, run->records[phase->end.rank].host);
 	write_text(file, format_ms(outlier->excess));
 	write_text(file, outlier->kind < COLUMNS ? column_names[outlier->kind] : "");
 }

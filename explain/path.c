@@ -1,9 +1,9 @@
 /*
- * path.c - the critical path, and the step that stands out on it
+ * path.c - the critical path, and the phase that stands out on it
  */
 #include "analysis.h"
 
-/* A step stands out only if it is longer than the median by at least 1/OUTLIER_PART of the time
+/* A phase stands out only if it is longer than the median by at least 1/OUTLIER_PART of the time
  * and, if it is measured in ticks, by at least OUTLIER_TICKS. */
 enum { OUTLIER_PART = 10, OUTLIER_TICKS = 2 * TICK };
 
@@ -11,35 +11,36 @@ enum { OUTLIER_PART = 10, OUTLIER_TICKS = 2 * TICK };
 void find_path(const struct run *run, struct path *path)
 {
 	struct point here = {run->slowest, REPLY_RECEIVED, 0};
-	struct step step;
+	struct phase phase;
 
 	here.at = run->records[here.rank].at[here.mark];
-	path->first = STEPS;
+	path->first = PHASES;
 	if (here.at != run->time) /* its clock is not the reference, or the mark was raised */
-		path->step[--path->first] =
-			(struct step){.column = CLOCK, .end = here, .us = run->time - here.at};
-	for (; here.mark != START; here = step.begin) {
-		step = find_step(run, here.rank, here.mark);
-		step.begin.at = MIN(step.begin.at, here.at); /* clocks may be off by their bounds */
-		step.end = here;
-		step.us = here.at - step.begin.at;
-		path->step[--path->first] = step;
+		path->phase[--path->first] =
+			(struct phase){.column = CLOCK, .end = here, .us = run->time - here.at};
+	for (; here.mark != START; here = phase.begin) {
+		phase = find_phase(run, here.rank, here.mark);
+		phase.begin.at =
+			MIN(phase.begin.at, here.at); /* clocks may be off by their bounds */
+		phase.end = here;
+		phase.us = here.at - phase.begin.at;
+		path->phase[--path->first] = phase;
 	}
 }
 
-/* Returns what the process mostly did in STEP: whichever of CPU, CPU_WAIT and BLOCKED is furthest
+/* Returns what the process mostly did in PHASE: whichever of CPU, CPU_WAIT and BLOCKED is furthest
  * above its own median over all ranks. Returns COLUMNS if that is unknown. */
-static enum column find_kind(const struct run *run, const struct step *step)
+static enum column find_kind(const struct run *run, const struct phase *phase)
 {
 	enum column kind = COLUMNS;
 	int64_t most = UNKNOWN;
 
 	for (enum column column = CPU; column <= BLOCKED; column++) {
-		int64_t value = step_value(run, step, column);
+		int64_t value = phase_value(run, phase, column);
 
 		if (value == UNKNOWN)
 			return COLUMNS;
-		value -= summarise(run, step, column).median;
+		value -= summarise(run, phase, column).median;
 		if (value > most) {
 			most = value;
 			kind = column;
@@ -48,55 +49,57 @@ static enum column find_kind(const struct run *run, const struct step *step)
 	return kind;
 }
 
-/* Returns how many other ranks of STEP's block have a step that ends at the same mark and is at
+/* Returns how many other ranks of PHASE's block have a phase that ends at the same mark and is at
  * least LEAST long. */
-static int count_others(const struct run *run, const struct step *step, int64_t least)
+static int count_others(const struct run *run, const struct phase *phase, int64_t least)
 {
-	struct point end = step->end;
+	struct point end = phase->end;
 	int first = end.rank / run->n * run->n, count = 0;
 
 	for (int rank = first; rank < first + run->n; rank++)
-		if (rank != end.rank && find_step(run, rank, end.mark).us >= least)
+		if (rank != end.rank && find_phase(run, rank, end.mark).us >= least)
 			count++;
 	return count;
 }
 
-/* Finds the step of PATH that is furthest above the median of the same step over all ranks. Without
- * fences, it is not known for whom the ranks waited in MPI_Init, so only an exchange can be one. */
+/* Finds the phase of PATH that is furthest above the median of the same phase over all ranks.
+ * Without fences, it is not known for whom the ranks waited in MPI_Init, so only an exchange can be
+ * one. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
 	struct outlier outlier = {NULL, 0, 0, COLUMNS};
-	const struct step *step;
+	const struct phase *phase;
 
-	for (step = path->step + path->first; step < path->step + STEPS; step++) {
+	for (phase = path->phase + path->first; phase < path->phase + PHASES; phase++) {
 		int64_t least = run->time / OUTLIER_PART, excess;
 
-		if (step->column <= EXEC)
+		if (phase->column <= EXEC)
 			least = MAX(least, OUTLIER_TICKS);
-		if (step->column == CLOCK || step->us < least)
+		if (phase->column == CLOCK || phase->us < least)
 			continue;
-		if (run->fences == 0 && step->column != EXCHANGE)
+		if (run->fences == 0 && phase->column != EXCHANGE)
 			continue;
-		excess = step->us - summarise(run, step, step->column).median;
+		excess = phase->us - summarise(run, phase, phase->column).median;
 		if (excess >= least && excess > outlier.excess) {
-			outlier.step = step;
+			outlier.phase = phase;
 			outlier.excess = excess;
 		}
 	}
-	if ((step = outlier.step)) {
-		outlier.kind = find_kind(run, step);
-		outlier.others = count_others(run, step, step->us - outlier.excess / 2);
+	if ((phase = outlier.phase)) {
+		outlier.kind = find_kind(run, phase);
+		outlier.others = count_others(run, phase, phase->us - outlier.excess / 2);
 	}
 	return outlier;
 }
 
-/* Returns the sum of COLUMN over the steps of PATH, or UNKNOWN if none has a value in it. CLOCK,
+/* Returns the sum of COLUMN over the phases of PATH, or UNKNOWN if none has a value in it. CLOCK,
  * and FENCE if any fences count, are then 0. */
 int64_t sum_path(const struct run *run, const struct path *path, enum column column)
 {
 	int64_t sum = column == CLOCK || (column == FENCE && run->fences > 0) ? 0 : UNKNOWN;
 
-	for (const struct step *step = path->step + path->first; step < path->step + STEPS; step++)
-		add(&sum, step_value(run, step, column));
+	for (const struct phase *phase = path->phase + path->first; phase < path->phase + PHASES;
+	     phase++)
+		add(&sum, phase_value(run, phase, column));
 	return sum;
 }

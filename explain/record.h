@@ -7,7 +7,7 @@
  *	mark		a moment in the life of a rank, in us after the start, by the reference
  *			clock
  *	timeline	the marks of one rank, in order
- *	step		the part of a timeline that ends at a mark, without the wait before it
+ *	phase		the part of a timeline that ends at a mark, without the wait before it
  *	block		N consecutive ranks, which should be one node; numbered from 0
  *	reference clock	the launch node's clock if a rank runs there, otherwise the median of the
  *			blocks' clocks

@@ -74,7 +74,7 @@ static void print_shared_cpus(const struct run *run, int rank)
 			first->cpu_count > 1 ? "s" : "");
 }
 
-/* Prints the step of the critical path that stands out, if there is one. */
+/* Prints the phase of the critical path that stands out, if there is one. */
 static void print_outlier(const struct run *run, const struct outlier *outlier)
 {
 	static const char *const kinds[] = {
@@ -83,23 +83,23 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 		[BLOCKED] = ", mostly blocked",
 		[COLUMNS] = "",
 	};
-	const struct step *step = outlier->step;
+	const struct phase *phase = outlier->phase;
 
-	if (!step) {
+	if (!phase) {
 		fprintf(out, "outlier: %s\n",
 			run->fences > 0 ? "none" : "unknown, because no fences were seen");
 		return;
 	}
-	fprintf(out, "outlier: %s of rank %s", column_names[step->column],
-		place_of(run, step->end.rank));
+	fprintf(out, "outlier: %s of rank %s", column_names[phase->column],
+		place_of(run, phase->end.rank));
 	if (outlier->others > 0)
 		fprintf(out, " and %d more rank%s there", outlier->others,
 			outlier->others > 1 ? "s" : "");
-	print_partner(run, step->column, step->end.rank, " with ");
-	fprintf(out, ", %s ms above the median%s", format_value(step->column, outlier->excess),
+	print_partner(run, phase->column, phase->end.rank, " with ");
+	fprintf(out, ", %s ms above the median%s", format_value(phase->column, outlier->excess),
 		kinds[outlier->kind]);
 	if (outlier->kind == CPU_WAIT)
-		print_shared_cpus(run, step->end.rank);
+		print_shared_cpus(run, phase->end.rank);
 	fputc('\n', out);
 }
 
@@ -111,24 +111,24 @@ static void print_path(const struct run *run, const struct path *path)
 	for (enum column column = CPU; column <= FAULTS; column++)
 		fprintf(out, "  %*s", widths[column], column_names[column]);
 	fputs("  rank\n", out);
-	for (const struct step *step = path->step + path->first; step < path->step + STEPS;
-	     step++) {
-		struct point end = step->end, awaited = find_awaited(run, end.rank, end.mark);
+	for (const struct phase *phase = path->phase + path->first; phase < path->phase + PHASES;
+	     phase++) {
+		struct point end = phase->end, awaited = find_awaited(run, end.rank, end.mark);
 
-		fprintf(out, "%-13s%10s", column_names[step->column],
-			format_value(step->column, step->us));
+		fprintf(out, "%-13s%10s", column_names[phase->column],
+			format_value(phase->column, phase->us));
 		for (enum column column = CPU; column <= FAULTS; column++) {
-			int64_t value = step_value(run, step, column);
+			int64_t value = phase_value(run, phase, column);
 
 			fprintf(out, "  %*s", widths[column], format_value(column, value));
 		}
 		fprintf(out, "  %s", place_of(run, end.rank));
-		print_partner(run, step->column, end.rank, ", with ");
-		if (step->column == DAEMON)
+		print_partner(run, phase->column, end.rank, ", with ");
+		if (phase->column == DAEMON)
 			fprintf(out, ", %s", run->records[end.rank].parent);
-		if (step->column == FENCE && awaited.rank < 0)
+		if (phase->column == FENCE && awaited.rank < 0)
 			fputs(", did not hold", out);
-		else if (step->column == FENCE)
+		else if (phase->column == FENCE)
 			fprintf(out, ", last in: %s", place_of(run, awaited.rank));
 		fputc('\n', out);
 	}

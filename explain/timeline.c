@@ -1,10 +1,10 @@
 /*
- * timeline.c - the marks of every rank, and the steps between them
+ * timeline.c - the marks of every rank, and the phases between them
  *
- * A step ends at a mark. It begins at the later of two marks: the rank's own previous mark, and the
- * mark of another rank that it waited for. If it waited, the time between the two is its wait. So a
- * rank's steps and waits add up to its last mark exactly. Going back from each mark to the one at
- * which its step begins, on whichever rank that is, gives the critical path (path.c).
+ * A phase ends at a mark. It begins at the later of two marks: the rank's own previous mark, and
+ * the mark of another rank that it waited for. If it waited, the time between the two is its wait.
+ * So a rank's phases and waits add up to its last mark exactly. Going back from each mark to the
+ * one at which its phase begins, on whichever rank that is, gives the critical path (path.c).
  */
 #include "analysis.h"
 
@@ -90,8 +90,8 @@ static struct point find_previous(const struct run *run, int rank, enum mark mar
 	return point_of(run, rank, mark);
 }
 
-/* Returns the column of the step that ends at MARK, if the rank's previous mark is PREVIOUS. */
-static enum column step_column(enum mark previous, enum mark mark)
+/* Returns the column of the phase that ends at MARK, if the rank's previous mark is PREVIOUS. */
+static enum column phase_column(enum mark previous, enum mark mark)
 {
 	switch (mark) {
 	case PARENT_CREATED:
@@ -109,59 +109,59 @@ static enum column step_column(enum mark previous, enum mark mark)
 	}
 }
 
-/* Returns RANK's step that ends at MARK, which must come after START. */
-struct step find_step(const struct run *run, int rank, enum mark mark)
+/* Returns RANK's phase that ends at MARK, which must come after START. */
+struct phase find_phase(const struct run *run, int rank, enum mark mark)
 {
 	struct point own = find_previous(run, rank, mark), end = point_of(run, rank, mark);
 	struct point awaited;
-	struct step step = {step_column(own.mark, mark), own, end, UNKNOWN};
+	struct phase phase = {phase_column(own.mark, mark), own, end, UNKNOWN};
 
 	if (end.at == UNKNOWN) {
-		if (step.column == FENCE && run->latest[mark - 1] >= 0)
-			step.us = 0;
-		return step;
+		if (phase.column == FENCE && run->latest[mark - 1] >= 0)
+			phase.us = 0;
+		return phase;
 	}
 	awaited = find_awaited(run, rank, mark);
 	if (awaited.rank >= 0 && awaited.at > own.at)
-		step.begin = awaited;
-	step.begin.at = MIN(step.begin.at, end.at);
-	step.us = end.at - step.begin.at;
-	return step;
+		phase.begin = awaited;
+	phase.begin.at = MIN(phase.begin.at, end.at);
+	phase.us = end.at - phase.begin.at;
+	return phase;
 }
 
-/* Returns the value of STEP in COLUMN: its length or, for CPU to FAULTS, what the process did;
+/* Returns the value of PHASE in COLUMN: its length or, for CPU to FAULTS, what the process did;
  * UNKNOWN if there is none, such as in MPI_Init without fences. CPU, CPU_WAIT and BLOCKED add up to
- * the length, which may be less than the whole step's: find_path() shortens overlapping steps. */
-int64_t step_value(const struct run *run, const struct step *step, enum column column)
+ * the length, which may be less than the whole phase's: find_path() shortens overlapping phases. */
+int64_t phase_value(const struct run *run, const struct phase *phase, enum column column)
 {
-	const struct record *record = run->records + step->end.rank;
+	const struct record *record = run->records + phase->end.rank;
 	struct reading earlier = {0, 0, 0}; /* when the process was created */
 	struct work work;
-	enum mark mark = step->end.mark, previous;
+	enum mark mark = phase->end.mark, previous;
 	int64_t cpu, cpu_wait;
 
-	if (column == step->column)
-		return step->us;
-	if (column < CPU || step->us == UNKNOWN)
+	if (column == phase->column)
+		return phase->us;
+	if (column < CPU || phase->us == UNKNOWN)
 		return UNKNOWN;
-	if (step->column != EXEC && step->column != SETUP &&
-	    !(step->column == INIT && run->fences > 0))
+	if (phase->column != EXEC && phase->column != SETUP &&
+	    !(phase->column == INIT && run->fences > 0))
 		return UNKNOWN;
-	previous = find_previous(run, step->end.rank, mark).mark;
+	previous = find_previous(run, phase->end.rank, mark).mark;
 	if (previous >= LIBRARIES_LOADED)
 		earlier = record->readings[previous - LIBRARIES_LOADED];
 	work = work_between(earlier, record->readings[mark - LIBRARIES_LOADED]);
 	if (column == FAULTS)
 		return work.faults;
-	if (step->column == SETUP && !record->one_thread)
+	if (phase->column == SETUP && !record->one_thread)
 		return UNKNOWN;
-	cpu = MIN(work.cpu, step->us);
+	cpu = MIN(work.cpu, phase->us);
 	if (column == CPU)
 		return cpu;
 	if (work.cpu_wait < 0)
 		return UNKNOWN;
-	cpu_wait = MIN(work.cpu_wait, step->us - cpu);
-	return column == CPU_WAIT ? cpu_wait : step->us - cpu - cpu_wait;
+	cpu_wait = MIN(work.cpu_wait, phase->us - cpu);
+	return column == CPU_WAIT ? cpu_wait : phase->us - cpu - cpu_wait;
 }
 
 /* Adds VALUE to *SUM, unless it is UNKNOWN. */
@@ -171,7 +171,7 @@ void add(int64_t *sum, int64_t value)
 		*sum = (*sum == UNKNOWN ? 0 : *sum) + value;
 }
 
-/* Fills in the values of RANK, except COMPLETED. Its wait is its timeline minus its steps. */
+/* Fills in the values of RANK, except COMPLETED. Its wait is its timeline minus its phases. */
 static void find_values(struct run *run, int rank)
 {
 	const int64_t *at = run->records[rank].at;
@@ -180,13 +180,13 @@ static void find_values(struct run *run, int rank)
 	in[WAIT] = find_previous(run, rank, MARKS).at;
 	in[WHOLE_INIT] = at[INIT_RETURNED] - at[MAIN_ENTERED];
 	for (enum mark end = PARENT_CREATED; end < MARKS; end++) {
-		struct step step = find_step(run, rank, end);
+		struct phase phase = find_phase(run, rank, end);
 
-		if (step.us == UNKNOWN)
+		if (phase.us == UNKNOWN)
 			continue;
-		in[WAIT] -= step.us;
+		in[WAIT] -= phase.us;
 		for (enum column column = 0; column < COLUMNS; column++)
-			add(in + column, step_value(run, &step, column));
+			add(in + column, phase_value(run, &phase, column));
 	}
 }
 
@@ -226,9 +226,9 @@ void draw_timelines(struct run *run)
 		find_values(run, rank);
 }
 
-/* Summarises COLUMN over all ranks that have a value in it: for the step that ends at the same mark
- * as LIKE or, if LIKE is NULL, for each rank as a whole. */
-struct summary summarise(const struct run *run, const struct step *like, enum column column)
+/* Summarises COLUMN over all ranks that have a value in it: for the phase that ends at the same
+ * mark as LIKE or, if LIKE is NULL, for each rank as a whole. */
+struct summary summarise(const struct run *run, const struct phase *like, enum column column)
 {
 	struct summary summary = {UNKNOWN, UNKNOWN, UNKNOWN, 0};
 	int64_t *values = run->new_array(run->size, sizeof *values);
@@ -238,9 +238,9 @@ struct summary summarise(const struct run *run, const struct step *like, enum co
 		int64_t value = run->values[rank].in[column];
 
 		if (like) {
-			struct step step = find_step(run, rank, like->end.mark);
+			struct phase phase = find_phase(run, rank, like->end.mark);
 
-			value = step_value(run, &step, column);
+			value = phase_value(run, &phase, column);
 		}
 		if (value == UNKNOWN)
 			continue;

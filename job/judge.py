@@ -7,7 +7,7 @@ import os
 import re
 import statistics
 
-from read import JOB_FILE, LOG_STEPS, STEPS, checksums, known, ms, plural, spread, times
+from read import JOB_FILE, LOG_PHASES, PHASES, checksums, known, ms, plural, spread, times
 
 LAST, FEWEST = 5, 20  # the launches of a log that are compared, and how many must come before them
 # A launch is beyond the others if this share of them took less time, or more. If three of five are,
@@ -129,9 +129,9 @@ def changes_of_script(job):
     lines = f'{plural(lacks, "line")} of run_ziatest.sh or job/launches'
     yield ['batch script: it lacks ' + lines] if lacks else []
 
-def step_changes(before, after, names=STEPS, sign=1, none='no step has grown'):
-    """Names the two steps whose medians have grown most from the rows BEFORE to those AFTER or, if
-    SIGN is -1, shrunk; returns NONE if no step has."""
+def phase_changes(before, after, names=PHASES, sign=1, none='no phase has grown'):
+    """Names the two phases whose medians have grown most from the rows BEFORE to those AFTER or, if
+    SIGN is -1, shrunk; returns NONE if no phase has."""
     old, new = [[statistics.median(known(column) or [math.nan])
                  for column in zip(*(times(row, names) for row in rows))]
                 for rows in (before, after)]
@@ -155,7 +155,7 @@ def last_changes(rows):
     if has_changed:
         which, took = ('slower', 'longer') if sign > 0 else ('faster', 'less time')
         lines[-1] = f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those ' \
-            f'before: {step_changes(before, last, LOG_STEPS, sign, "no step has changed")}'
+            f'before: {phase_changes(before, last, LOG_PHASES, sign, "no phase has changed")}'
     host, count = collections.Counter(row.outlier_host for row in last).most_common(1)[0]
     usually = sum(row.outlier_host == host for row in before)
     is_new = host != '' and count >= MOST and usually < len(before) / 10

@@ -25,13 +25,13 @@ Row = collections.namedtuple('Row', (
     'exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
     'outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,offset_ms,'
     'offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi'))
-STEPS = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
+PHASES = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
 WORK = 'cpu cpu_wait blocked'.split()  # in exec and init
 Rank = collections.namedtuple('Rank', (
     'rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
     'mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms'))
-LOG_STEPS = [*STEPS[:3], 'setup', *STEPS[3:]]
-RANK_STEPS = 'daemon spawn exec setup init fence wait exchange'.split()
+LOG_PHASES = [*PHASES[:3], 'setup', *PHASES[3:]]
+RANK_PHASES = 'daemon spawn exec setup init fence wait exchange'.split()
 # A rank's own time, without waits, and by how many ms a slow node must at least be late: daemon,
 # spawn and exec are measured in ticks of 10 ms.
 PARTS = {'daemon + spawn': 20, 'exec': 20, 'setup': 20, 'init': 0, 'exchange': 0}

@@ -339,13 +339,13 @@ figures_agree() {
 		echo "status $?")" ''
 }
 
-# late CASE STEP NODE END: passes if, in CASE, STEP took two seconds or more on NODE, and is the
+# late CASE PHASE NODE END: passes if, in CASE, PHASE took two seconds or more on NODE, and is the
 # outlier, whose line ends in END. If the machine was so busy that the launch took five seconds or
-# more, another step may be the outlier, or none.
+# more, another phase may be the outlier, or none.
 late() {
-	is "$mpi, $1: the delay is in $2" "$(awk -F , -v node="$3" -v step="$2_ms" '
+	is "$mpi, $1: the delay is in $2" "$(awk -F , -v node="$3" -v phase="$2_ms" '
 	NR == 1 {
-		for (i = 1; $i != step; i++)
+		for (i = 1; $i != phase; i++)
 			;
 	}
 	$3 == node && $i >= 1990 { is_late = 1 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The critical path: a random rank or node is delayed once at each of several known places. The
 # number of nodes, the clocks, and what the process does during the delay are drawn at random. The
-# delay must be the largest step of the path, must be the outlier, and must not appear in any other
+# delay must be the largest phase of the path, must be the outlier, and must not appear in any other
 # cell of --ranks. The outlier line shows what the process mostly did during the delay. A ziaprobe
 # that sees no fences must blame nobody for what happens before MPI_Init returns. In every run, the
 # figures of -v, --csv and --ranks must agree to the microsecond.
@@ -33,7 +33,7 @@ has_schedstat() {
 	grep -q '[1-9]' /proc/self/schedstat 2>/dev/null
 }
 
-# above STEP: prints a pattern for the end of the outlier line if the outlier is in STEP
+# above PHASE: prints a pattern for the end of the outlier line if the outlier is in PHASE
 above() {
 	case $1,$kind in
 	exec,sleep|init,sleep) set -- ', mostly blocked' ;;
@@ -48,14 +48,14 @@ above() {
 # times, $outlier for the outlier, and $cells for the cells of --ranks that are longer than those of
 # other ranks.
 
-# of_rank STEP [REST]: in STEP of $rank alone; the row ends in REST
+# of_rank PHASE [REST]: in PHASE of $rank alone; the row ends in REST
 of_rank() {
 	row="$1 $(on $rank)${2-}"
 	outlier="$1 of rank $(on $rank)$(above "$1")"
 	cells="$1 $rank"
 }
 
-# of_node STEP [REST]: in STEP of both ranks of $node
+# of_node PHASE [REST]: in PHASE of both ranks of $node
 of_node() {
 	row="$1 [$first$((first + 1))] on $node${2-}"
 	outlier="$1 of rank [$first$((first + 1))] on $node and 1 more rank there$(above "$1")"
@@ -280,17 +280,17 @@ largest() {
 	END { print row (ms < 1000 * least ? ", only " ms " ms" : "") }' "$dir/$1/out"
 }
 
-# longer CASE: "STEP RANK" for each cell that is above its median by more than half of the delay
+# longer CASE: "PHASE RANK" for each cell that is above its median by more than half of the delay
 longer() {
-	for step in daemon spawn exec init fence exchange; do
-		awk -F , -v step=${step}_ms '
+	for phase in daemon spawn exec init fence exchange; do
+		awk -F , -v phase=${phase}_ms '
 		FNR == 1 {
-			for (i = 1; $i != step; i++)
+			for (i = 1; $i != phase; i++)
 				;
 			next
 		}
 		$i != "" { print $i, $1 }' "$dir/$1/ranks" | sort -n |
-			awk -v step=$step -v half="$((seconds * 500))" '
+			awk -v phase=$phase -v half="$((seconds * 500))" '
 			{
 				ms[NR] = $1
 				rank[NR] = $2
@@ -298,7 +298,7 @@ longer() {
 			END {
 				for (i = 1; i <= NR; i++)
 					if (ms[i] > ms[int((NR + 1) / 2)] + half)
-						print step, rank[i]
+						print phase, rank[i]
 			}' | sort
 	done | paste -s -d ' ' -
 }
@@ -306,7 +306,7 @@ longer() {
 judge() {
 	figures_agree "$1"
 	if [ -n "$(cat "$dir/$1/row")" ]; then
-		like "$mpi, $1: the largest step" "$(largest "$1")" "$(cat "$dir/$1/row")"
+		like "$mpi, $1: the largest phase" "$(largest "$1")" "$(cat "$dir/$1/row")"
 		like "$mpi, $1: the cells of --ranks" "$(longer "$1")" "$(cat "$dir/$1/cells")"
 	fi
 	if [ -n "$(cat "$dir/$1/outlier")" ]; then

@@ -21,8 +21,8 @@ outlier="(,,,,|[a-z]+,[0-7],n[1-4],$ms,(cpu|cpu_wait|blocked)?)"
 error='ziaprobe: error:'
 kind='(, mostly (on the CPU|waiting for a CPU|blocked))?'
 
-# step NAME REST: a row of the path
-step() {
+# phase NAME REST: a row of the path
+phase() {
 	printf '%s' "\\|$1 +[0-9]+\\.[0-9]{3} {38}$rank${2-}"
 }
 
@@ -43,8 +43,8 @@ listing() {
 		"outlier: (none|[a-z]+ of rank $rank( and 1 more rank there)?( $partner)?, " \
 		"[0-9]+\\.[0-9]{3} ms above the median$kind)\\|" \
 		'\|critical path        ms      cpu  cpu_wait  blocked  faults  rank' \
-		"$(step daemon ', slurmstepd')$(step spawn)$(own exec)$steps$init" \
-		"$(step exchange "$2")\\|" \
+		"$(phase daemon ', slurmstepd')$(phase spawn)$(own exec)$phases$init" \
+		"$(phase exchange "$2")\\|" \
 		'\|ms                  min      median         max  slowest rank' \
 		"$(row daemon)$(row spawn)$(row exec)$(row init)$fence$(row wait)" \
 		"$(row exchange "$2")$(row mpi_init)$(row completed)" \
@@ -72,7 +72,7 @@ for mpi in openmpi mpich; do
 		fences='[1-3], PMI' ;;
 	esac
 	fence=$(row fence) init=$(own init)
-	steps="($(own init)($(step fence ", last in: $rank"))?)*"
+	phases="($(own init)($(phase fence ", last in: $rank"))?)*"
 	# Simulates a kernel that does not record how long a process waits for a CPU: the file
 	# $SCHEDSTAT is opened instead of /proc/thread-self/schedstat.
 	cat >"$dir/schedstat.c" <<-'END'
@@ -175,7 +175,7 @@ cpu [0-9]+ ms"
 		"$(listing '4 nodes x 2 = 8 ranks' ", $partner" "$clock")"
 	like "$mpi: the listing of a build by hand, without fences" \
 		"$(sed -n '/^init/,/^exchange/p; /^fences/p' by-hand/out)" \
-		"$(step init | cut -c 3-)$(step exchange ", $partner")$(
+		"$(phase init | cut -c 3-)$(phase exchange ", $partner")$(
 			row init)$(row wait)$(row exchange ", $partner")\|fences: none"
 	like "$mpi: its outlier, which can only be an exchange" \
 		"$(sed -n 's/^outlier: //p' by-hand/out; sed 1d by-hand/csv | cut -d , -f 21-25)" \

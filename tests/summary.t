@@ -276,13 +276,13 @@ honest 'errors after a result' 0 "review\|launch 2 on 8 nodes: status 0\|    foo
 y\|launch 3 on 8 nodes: status 0\|    ziaprobe: error: x" \
 	'sed -i "s/^status/foo ziatest: error: y\n&/" output/8-2.txt
 	sed -i "s/^status/ziaprobe: error: x\n&/" output/8-3.txt'
-honest 'a clock step that is negative, and almost 0' 0 '8 nodes  first +601.0 [^|]* 80.0 +0.0  ' \
+honest 'a clock phase that is negative, and almost 0' 0 '8 nodes  first +601.0 [^|]* 80.0 +0.0  ' \
 	'cell 2 15 80.010; cell 2 16 -0.010'
 honest 'text before the result' 0 'No problems; no' \
 	'sed -i "s/^Time/loaded foo Time/" output/8-1.txt'
 honest 'warnings' 0 'no points .*Warnings\|launch 1 on 8 nodes: ziaprobe: warning: w\|\|' \
 	'sed -i "2s/^/ziaprobe: warning: w\n/" output/8-1.txt'
-honest 'no daemon step' 0 '8 nodes  first +601.0 +- +210.0 ' \
+honest 'no daemon phase' 0 '8 nodes  first +601.0 +- +210.0 ' \
 	'cell 2 9 ""; cell 2 10 210.000; sed -i "s/,10.000,200/,,210/" ranks-8-1.csv'
 timeouts() {	# NODE...: the lines of these nodes after a timeout, of which two run together
 	for node; do
@@ -333,11 +333,11 @@ slow 'the worst five first' "$heading\|n16 [^|]*\|n15 [^|]*\|n14 [^|]*\|n13 [^|]
 job job
 
 # Growth
-says 'growth: the steps that have grown most' 0 \
+says 'growth: the phases that have grown most' 0 \
 	'\|from 4 to 8 nodes, the middle launch takes 1.5 times as long: exchange \+520.0 ms, ' \
 	'cell 3 15 580.000'
-says 'growth: no step' 0 \
-	'\|from 4 to 8 nodes, the middle launch takes 1.5 times as long: no step has grown\|' \
+says 'growth: no phase' 0 \
+	'\|from 4 to 8 nodes, the middle launch takes 1.5 times as long: no phase has grown\|' \
 	'cell 3 10 90.000; cell 3 13 182.040; cell 3 15 ""'
 honest 'growth: a size without a middle launch' 0 '117.0\|\|Slow' 'fails 8-2 1; fails 8-3 1'
 
@@ -418,11 +418,11 @@ changed 'files of ranks that are mixed up' ranks-8-1.csv \
 	'mv ranks-8-1.csv x; mv ranks-8-2.csv ranks-8-1.csv; mv x ranks-8-2.csv'
 changed 'nodes without their domain' nodes-4-1.txt 'sed -i s/n/m/ nodes-4-1.txt'
 changed 'an editor that has added a line' build.txt 'echo >>build.txt'
-says 'steps that do not add up to the time' 0 \
+says 'phases that do not add up to the time' 0 \
 	'ms, the first launch [(]- % spawn, - % init, - % exchange, - % other[)]\|.*' \
 	'cell 2 10 237752760904'
-says 'an infinite step' 0 'ms, the first launch [(]- % [^)]*, - % other[)]\|.*' 'cell 2 13 inf'
-says 'a step of more than the time, as the clock step is negative' 0 \
+says 'an infinite phase' 0 'ms, the first launch [(]- % [^)]*, - % other[)]\|.*' 'cell 2 13 inf'
+says 'a phase of more than the time, as the clock phase is negative' 0 \
 	'ms, the first launch [(]160 % init, 33 % spawn, 13 % exchange, -106 % other[)]\|.*' \
 	'cell 2 13 961.000; cell 2 16 -700.000'
 careless 'a lost output' 'output/8-2.txt is missing' 'rm output/8-2.txt'
@@ -551,8 +551,8 @@ run "$summarize" --pictures '' job
 like 'pictures in no directory' "$err/$status" 'usage: .*--pictures takes a directory/2'
 
 # A log, the file of --csv of many launches
-# log_of NAME KIND...: writes a log. A KIND is COUNT,MS,STEP: COUNT launches, one a day, of which
-# STEP takes MS longer than 100 ms, and HOST, if set, is the outlier's.
+# log_of NAME KIND...: writes a log. A KIND is COUNT,MS,PHASE: COUNT launches, one a day, of which
+# PHASE takes MS longer than 100 ms, and HOST, if set, is the outlier's.
 log_header='started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,'\
 'spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'\
 'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,offset_ms,'\
@@ -594,7 +594,7 @@ sed -n '1p; 2,$p' log.csv | awk 'NR == 1 { print; next } { print | "sort -r" }' 
 run "$summarize" other.csv
 like 'a log: rows in the wrong order' "$out/$status" ".*slower: 5 of .*/1"
 sed -i '2,56s/,50.000,0.000,/,,0.000,/' log.csv
-logged 'a step that was not known before' 1 "$warm${medians}slower: [^|]*: init \+99.0 ms"
+logged 'a phase that was not known before' 1 "$warm${medians}slower: [^|]*: init \+99.0 ms"
 log_of log.csv 57,0,init 3,100,exec
 logged 'three of five' 1 "$warm${medians}slower: 3 of the last 5 [^|]*: exec \+100.0 ms"
 log_of log.csv 58,0,init 2,100,exec

@@ -4,10 +4,10 @@
 
 NAME is any name in environment.txt, or one of these: START, the time of the first launch in seconds
 since 1970; MPI, its version; FENCES, their number, or nothing if the MPI library hides them; HOST,
-the prefix of the node names; LATE, nodes that are late, in any order and number: NODE:STEP:MS is
-the number of a node, one of daemon, exec, init and exchange, and by how much that step takes longer
-there; NODE:STEP:MS:RUN is late in one launch of each size only. All other nodes wait for a late
-one. Late in exec and init is blocked.
+the prefix of the node names; LATE, nodes that are late, in any order and number: NODE:PHASE:MS is
+the number of a node, one of daemon, exec, init and exchange, and by how much that phase takes
+longer there; NODE:PHASE:MS:RUN is late in one launch of each size only. All other nodes wait for a
+late one. Late in exec and init is blocked.
 
 Launch R on N nodes takes 200 + 50 N + R ms, if no node is late. Rank 0 is the slowest; each rank
 completes 0.5 ms before the preceding one.
@@ -52,11 +52,11 @@ def cells(*values):
 
 
 def late(block, run):
-    """By how much each step takes longer on a node"""
+    """By how much each phase takes longer on a node"""
     times = dict(daemon=0., exec=0., init=0., exchange=0.)
-    for node, step, time, *runs in (entry.split(':') for entry in other['LATE'].split()):
+    for node, phase, time, *runs in (entry.split(':') for entry in other['LATE'].split()):
         if int(node) == block + 1 and (not runs or int(runs[0]) == run):
-            times[step] = float(time)
+            times[phase] = float(time)
     return times
 
 
@@ -71,8 +71,8 @@ def launch(nodes, run, start):
     own = [sum(times.values()) - times['exchange'] for times in lates]
     latest = own.index(max(own))
 
-    def steps(block):
-        """The steps of a node up to MPI_Init's return, without its wait, and its work"""
+    def phases(block):
+        """The phases of a node up to MPI_Init's return, without its wait, and its work"""
         times = lates[block]
         work = (80., 5., init - 65) if fence else (8., 5., 7.)
         blocked = times['exec'] + (times['init'] if fence else 0)
@@ -86,7 +86,7 @@ def launch(nodes, run, start):
     completed = []
     for rank in range(nodes * ppn):
         block = rank // ppn
-        (*first, fence), work = steps(block)
+        (*first, fence), work = phases(block)
         wait = own[latest] - own[block]
         mpi_init = first[4] + (fence or 0) + wait
         last = (None, mpi_init, None)
@@ -99,14 +99,14 @@ def launch(nodes, run, start):
         rows.append(cells(rank, block + 1, '%s%d' % (other['HOST'], block + 1), *first, fence,
                           wait, *last, *work, 3, 0.))
     time, reply, slowest = max(completed)
-    path, work = steps(latest)
-    excess = {step: time for times in lates for step, time in times.items() if time}
+    path, work = phases(latest)
+    excess = {phase: time for times in lates for phase, time in times.items() if time}
     outlier = [None] * 5
     if excess:
-        step = max(excess, key=lambda step: excess[step])
-        block = slowest // ppn if step == 'exchange' else latest
-        outlier = [step, block * ppn, '%s%d' % (other['HOST'], block + 1), excess[step],
-                   'blocked' if step in ('exec', 'init') else None]
+        phase = max(excess, key=lambda phase: excess[phase])
+        block = slowest // ppn if phase == 'exchange' else latest
+        outlier = [phase, block * ppn, '%s%d' % (other['HOST'], block + 1), excess[phase],
+                   'blocked' if phase in ('exec', 'init') else None]
     write('ranks-%d-%d.csv' % (nodes, run), *rows)
     write('nodes-%d-%d.txt' % (nodes, run), *['%s%d' % (other['HOST'], node + 1)
                                               for node in range(nodes)])

@@ -86,11 +86,11 @@ static struct run run, drawn; /* with stamps, and with marks */
 static struct path path;
 static const int64_t ms = 1000, s = 1000000, bound = 10;
 
-/* Makes up a run in which every step takes 10 ms: the parent is created 10 ms after the start, the
+/* Makes up a run in which every phase takes 10 ms: the parent is created 10 ms after the start, the
  * process at 20 ms, main is entered at 30 ms, two fences are entered at 40 and 60 ms and left at 50
- * and 70 ms, MPI_Init returns at 80 ms, and replies come at 90 ms. In each of its own steps, and in
- * each fence, a process spends 4 ms on a CPU and 3 ms waiting for one. It has 1, 2, 3 and 4 faults
- * in its own steps. */
+ * and 70 ms, MPI_Init returns at 80 ms, and replies come at 90 ms. In each of its own phases, and
+ * in each fence, a process spends 4 ms on a CPU and 3 ms waiting for one. It has 1, 2, 3 and 4
+ * faults in its own phases. */
 static void make_up(void)
 {
 	static const int faults[] = {1, 3, 3, 6, 6, 10}; /* so far, at each reading */
@@ -208,7 +208,7 @@ static int64_t value(int rank, enum column column)
 	return drawn.values[rank].in[column];
 }
 
-/* Checks that the path of the run is TEXT, and makes up the next run. A step is its letter, the
+/* Checks that the path of the run is TEXT, and makes up the next run. A phase is its letter, the
  * rank at whose mark it ends and, unless that is 10, its length in ms. The letters are D, S, E, I,
  * F (daemon, spawn, exec, init, fence), U (setup), X (exchange) and C (clock). After "; " follow
  * the outlier, its excess and the number of other ranks. */
@@ -222,17 +222,17 @@ static void is_path(const char *text, const char *name)
 	int length = 0;
 
 	finish();
-	for (int i = path.first; i < STEPS; i++) {
-		length += sprintf(got + length, "%c%d", letters[path.step[i].column],
-				  path.step[i].end.rank);
-		if (path.step[i].us != 10 * ms)
-			length += sprintf(got + length, "=%g", (double)path.step[i].us / 1000);
+	for (int i = path.first; i < PHASES; i++) {
+		length += sprintf(got + length, "%c%d", letters[path.phase[i].column],
+				  path.phase[i].end.rank);
+		if (path.phase[i].us != 10 * ms)
+			length += sprintf(got + length, "=%g", (double)path.phase[i].us / 1000);
 		got[length++] = ' ';
 	}
 	outlier = find_outlier(&drawn, &path);
-	if (outlier.step)
-		sprintf(got + length - 1, "; %c%d %g %d", letters[outlier.step->column],
-			outlier.step->end.rank, (double)outlier.excess / 1000, outlier.others);
+	if (outlier.phase)
+		sprintf(got + length - 1, "; %c%d %g %d", letters[outlier.phase->column],
+			outlier.phase->end.rank, (double)outlier.excess / 1000, outlier.others);
 	else
 		sprintf(got + length - 1, "; -");
 	if (!ok(strcmp(got, text) == 0, name))
@@ -240,11 +240,11 @@ static void is_path(const char *text, const char *name)
 	make_up();
 }
 
-/* Checks the summary of COLUMN over the steps that end at MARK or, if MARK is MARKS, over all. */
+/* Checks the summary of COLUMN over the phases that end at MARK or, if MARK is MARKS, over all. */
 static void is_summary(enum mark mark, enum column column, int64_t min, int64_t median, int64_t max,
 		       int slowest)
 {
-	struct step like = {.end.mark = mark};
+	struct phase like = {.end.mark = mark};
 	struct summary got;
 
 	finish();
@@ -554,7 +554,7 @@ static void test_fences(void)
 {
 	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound);
 	run.records[3].at[FENCE_LEFT + 2] = run.records[3].at[FENCE_ENTERED + 2];
-	ok(value(0, FENCE) == 10 * ms, "no step is negative");
+	ok(value(0, FENCE) == 10 * ms, "no phase is negative");
 	is_path("D3 S3 E3 I3 F3 I3=20 F0=0 I0 X0; I3 10 0",
 		"a fence left before the last rank entered it, within the bounds of both clocks");
 	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound + 1);
@@ -571,7 +571,7 @@ static void test_fences(void)
 		"the same, after the other rank has left the fence before it even later");
 	forget_fences(6, 1);
 	ok(value(3, FAULTS) == 10 && value(3, CPU) == 5 * 4000,
-	   "what is done in a fence that does not count belongs to the step around it");
+	   "what is done in a fence that does not count belongs to the phase around it");
 	is_path("D0 S0 E0 I0 F0 I0=30 X0; -", "a fence that one rank does not have does not count");
 	set_all(FENCE_ENTERED + 2, 45 * ms);
 	is_path("D0 S0 E0 I0 F0 I0=0 F0=20 I0 X0; -", "fences that overlap");
@@ -581,7 +581,7 @@ static void test_fences(void)
 	delay(5, FENCE_ENTERED + 2, s);
 	ok(value(5, FENCE) == 10 * ms && value(0, FENCE) == 20 * ms && value(5, CPU) == 5 * 4000 &&
 		   value(5, FAULTS) == 10,
-	   "a rank has no step in a fence that it did not wait in, and works there");
+	   "a rank has no phase in a fence that it did not wait in, and works there");
 	is_path("D5 S5 E5 I5 I5=1020 F0 I0 X0; I5 1010 0",
 		"work after the entry of a fence that the rank did not wait in");
 	for (int rank = 0; rank < RANKS; rank++)
@@ -659,12 +659,12 @@ static void test_shifted_clocks(void)
 	   "no mark lies before the start");
 }
 
-/* What a process did in its steps */
-static void test_step_works(void)
+/* What a process did in its phases */
+static void test_phase_works(void)
 {
 	static const struct {
 		int mark;
-		int64_t length, expected[4]; /* cpu to faults, in the last LENGTH us of the step */
+		int64_t length, expected[4]; /* cpu to faults, in the last LENGTH us of the phase */
 	} cases[] = {
 		{PARENT_CREATED, 10000, {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN}},
 		{CREATED, 10000, {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN}},
@@ -681,23 +681,23 @@ static void test_step_works(void)
 	finish();
 	ok(drawn.values[0].in[CPU] == 4 * 4000 && drawn.values[0].in[BLOCKED] == 4 * 3000 &&
 		   drawn.values[0].in[FAULTS] == 1 + 2 + 3 + 4,
-	   "a rank's work is the sum of its four own steps");
+	   "a rank's work is the sum of its four own phases");
 	run.records[0].readings[FENCE_ENTERED + 2 - LIBRARIES_LOADED].cpu_wait = -1;
 	finish();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct step step = find_step(&drawn, 0, cases[i].mark);
+		struct phase phase = find_phase(&drawn, 0, cases[i].mark);
 
-		step.us = cases[i].length;
+		phase.us = cases[i].length;
 		for (int k = 0; k < 4; k++)
-			if (!ok(step_value(&drawn, &step, CPU + k) == cases[i].expected[k],
-				"what a rank did in a step"))
+			if (!ok(phase_value(&drawn, &phase, CPU + k) == cases[i].expected[k],
+				"what a rank did in a phase"))
 				printf("# case %zu, %s\n", i, column_names[CPU + k]);
 	}
 }
 
 /* Makes up a run in which rank 4 is late at MARK by 300 ms. Of these, it spends CPU and CPU_WAIT ms
  * in that way; if CPU_WAIT is -1, that is unknown. All ranks are late by ALL ms, too. Checks that
- * the outlier is that step, and its KIND. */
+ * the outlier is that phase, and its KIND. */
 static void is_kind(int mark, int all, int cpu, int cpu_wait, enum column kind)
 {
 	struct outlier outlier;
@@ -713,11 +713,11 @@ static void is_kind(int mark, int all, int cpu, int cpu_wait, enum column kind)
 		run.records[4].readings[mark - LIBRARIES_LOADED].cpu_wait = -1;
 	finish();
 	outlier = find_outlier(&drawn, &path);
-	if (!ok(outlier.step && outlier.step->end.mark == (enum mark)mark &&
-			outlier.step->end.rank == 4 && outlier.kind == kind,
+	if (!ok(outlier.phase && outlier.phase->end.mark == (enum mark)mark &&
+			outlier.phase->end.rank == 4 && outlier.kind == kind,
 		"the outlier's kind is the one that is furthest above its own median"))
 		printf("# mark %d, got %d, expected %d\n", mark,
-		       outlier.step ? (int)outlier.kind : -1, kind);
+		       outlier.phase ? (int)outlier.kind : -1, kind);
 }
 
 static void test_outliers(void)
@@ -872,7 +872,7 @@ int main(void)
 	test_fences();
 	test_unseen_fences();
 	test_shifted_clocks();
-	test_step_works();
+	test_phase_works();
 	test_outliers();
 	test_files();
 	test_shared_cpus();

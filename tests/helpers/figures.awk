@@ -92,17 +92,17 @@ file == 1 {
 	sub(/ .*/, "", corrected)
 }
 part == "critical" {
-	step[++steps] = word[1]
-	us_of[steps] = us(word[2])
+	phase[++phases] = word[1]
+	us_of[phases] = us(word[2])
 	for (at = 3; word[at + 1] != "on"; at++)
 		;
-	rank_of[steps] = word[at]
-	works[steps] = at - 3 # the number of cells: cpu to faults, only cpu and faults, or none
+	rank_of[phases] = word[at]
+	works[phases] = at - 3 # the number of cells: cpu to faults, only cpu and faults, or none
 	if (at > 3) {
-		work[steps, "cpu"] = word[3]
-		work[steps, "cpu_wait"] = at > 5 ? word[4] : ""
-		work[steps, "blocked"] = at > 5 ? word[5] : ""
-		work[steps, "faults"] = word[at - 1]
+		work[phases, "cpu"] = word[3]
+		work[phases, "cpu_wait"] = at > 5 ? word[4] : ""
+		work[phases, "blocked"] = at > 5 ? word[5] : ""
+		work[phases, "faults"] = word[at - 1]
 	}
 	path = path " " word[1]
 	total += us(word[2])
@@ -141,10 +141,10 @@ END {
 	sub(/ exec setup /, " exec ", path)
 	if (path !~ /^( daemon)?( spawn)? exec( init( fence)?)* init( exchange)+( clock)?$/)
 		print "not a path:" path
-	for (i = 1; i <= steps; i++) {
-		has_work = step[i] ~ /^(exec|setup)$/ || (step[i] == "init" && fences)
-		what = step[i] " of rank " rank_of[i] " on the path"
-		if (step[i] != "clock" && us_of[i] > value(rank_of[i], step[i]))
+	for (i = 1; i <= phases; i++) {
+		has_work = phase[i] ~ /^(exec|setup)$/ || (phase[i] == "init" && fences)
+		what = phase[i] " of rank " rank_of[i] " on the path"
+		if (phase[i] != "clock" && us_of[i] > value(rank_of[i], phase[i]))
 			print what ": longer than the rank's total"
 		expect(what " has work", works[i], has_work ? (schedstat ? 4 : 2) : 0)
 		for (j = 1; j <= 4; j++)
@@ -224,7 +224,7 @@ END {
 			value(r, "setup") + value(r, "init") + value(r, "fence") + \
 			value(r, "wait") + value(r, "exchange")
 		if (originator)
-			expect("steps and wait of rank " r, end, replied(r))
+			expect("phases and wait of rank " r, end, replied(r))
 		expect("clock_offset_ms of rank " r, cell[r, "clock_offset"], \
 			cell[int(r / n) * n, "clock_offset"])
 	}
