@@ -49,9 +49,33 @@ static int matches(const char *string, const char *pattern)
 	       regexec(&regex, string, 0, NULL, 0) == 0;
 }
 
-/* A part of a shell command that has no pipe: a character that is not special, or anything that is
- * quoted or in parentheses; and "||" */
-#define PART "([^|>'\"\\`(]|\\\\.|'[^']*'|\"([^\"\\]|\\\\.)*\"|`[^`]*`|[(][^()]*[)]|[|][|])"
+/* Returns whether a shell would run COMMAND as a pipe. A | within quotes, of which there are three
+ * kinds, or within parentheses makes none, nor does one of || or >|. */
+static int is_pipe(const char *command)
+{
+	char closers[strlen(command) + 1]; /* of the quotes and parentheses that are open */
+	size_t depth = 0;
+
+	for (const char *c = command; *c; c++) {
+		char closer = depth > 0 ? closers[depth - 1] : '\0';
+
+		if (closer && *c == closer)
+			depth--;
+		else if (closer == '\'')
+			continue;
+		else if (c[0] == '\\' && c[1])
+			c++;
+		else if (*c == '`' || (closer != '"' && (*c == '"' || *c == '\'')))
+			closers[depth++] = *c;
+		else if (*c == '(' && (closer != '"' || c[-1] == '$'))
+			closers[depth++] = ')';
+		else if (depth == 0 && *c == '|' && c[1] != '|')
+			return 1;
+		else if ((*c == '|' || *c == '>') && c[1] == '|')
+			c++;
+	}
+	return 0;
+}
 
 /* Checks the launcher and, unless it is NULL, the program in WORDS. env starts the program. */
 static void check_command(char **words)
@@ -64,8 +88,8 @@ static void check_command(char **words)
 	if (!matches(launcher, "^[ \t\n]*[^- \t\n#]"))
 		fail(2, "'%s', the argument after N, is not a launcher; put options before N",
 		     launcher);
-	/* N and the probe would become arguments of the last command of the pipe. ">|" is none. */
-	if (matches(launcher, "^(" PART "|>[|]?)*" PART "[|]([^|]|$)"))
+	/* N and the probe would become arguments of the last command of the pipe. */
+	if (is_pipe(launcher))
 		fail(2,
 		     "the launcher contains a |: '%s'; put a pipe in a script that is the "
 		     "launcher, or after ziatest: ./ziatest N \"...\" 2>&1 | tee log",

@@ -488,6 +488,11 @@ fake $(echo a) | cat
 fake `echo a` | cat
 (fake) | cat
 fake a{}|cat
+fake $(expr $(echo 4) / 2) -N | tee log
+fake $(echo $(echo ")")) | tee log
+fake "$(echo '"')" | tee log
+fake "(" | tee log
+fake `echo "a"` | tee log
 END
 is 'a pipe is refused: nothing is run, no file is new' "$(ls; cat "$RECORD")" "$files"
 ok 'a pipe is refused: the probe is as it was' cmp "$bin/probe" ziaprobe
@@ -502,6 +507,11 @@ while IFS= read -r launcher; do
 done <<'END'
 fake 'a|b'
 fake "a|b"
+fake $(echo $(echo 4 | cat) | cat)
+fake "$(echo "4 | 8")"
+fake "$(echo "a" | cat)" "|"
+fake $(echo ')' | cat)
+fake `echo "$(echo 4 | cat)" | cat`
 fake a\|b
 fake --constraint='intel|amd'
 fake --constraint="intel|amd"
