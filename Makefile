@@ -21,7 +21,7 @@ PAD ?= 104857600
 # The flags that let ziaprobe see when a rank waits in MPI_Init (observe/fence.c). They export its
 # fence functions to the MPI library, and none of its other names. A static build cannot use them.
 static = $(filter -static -static-pie,$(MPICC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS))
-FENCE = $(if $(static),,-DSEE_FENCES -rdynamic -fvisibility=hidden -ldl)
+FENCE = $(if $(static),,-DINTERPOSE -rdynamic -fvisibility=hidden -ldl)
 strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 sources = ziaprobe.c $(sort $(wildcard observe/*.c explain/*.c))
 headers = $(wildcard observe/*.h explain/*.h)
@@ -34,7 +34,7 @@ ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $
 # libziaprobe.so has an mpi.h of its own (preload/mpi.h), so it needs no MPI to build, and measures
 # programs of any.
 libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPFLAGS) \
-	-Dmain=ziaprobe_main -DPAD=1 -DSEE_FENCES $(CFLAGS) $(strict) -fPIC -shared \
+	-Dmain=ziaprobe_main -DPAD=1 -DINTERPOSE $(CFLAGS) $(strict) -fPIC -shared \
 	-fvisibility=hidden $(LDFLAGS)) -o libziaprobe.so $(sort $(wildcard preload/*.c)) \
 	$(sources) -ldl
 

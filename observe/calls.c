@@ -7,10 +7,9 @@
  *
  * On the clock: note_libraries_loaded(), and all of MPI_Init, MPI_Send, MPI_Recv and MPI_Sendrecv.
  */
-#include "notes.h"
+#include "observe.h"
 
 #include <fcntl.h>
-#include <limits.h>
 
 /* Calls from other objects must not come here, although mpi.h may declare these functions as
  * visible to them. In libziaprobe.so, MPI_Init has another name (preload/mpi.h). */
@@ -21,7 +20,6 @@ HIDE(MPI_Init, MPI_Send, MPI_Recv, MPI_Sendrecv, MPI_Gather, MPI_Finalize);
 struct world world = {-1, -1};
 bool is_guest, holds_stderr;
 
-static const char *timeout, *where; /* seconds after the start, or NULL */
 static int64_t boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
 static int first_peer = -1; /* the first rank that this one sends to or receives from */
@@ -36,7 +34,7 @@ void note_libraries_loaded(void)
 	watch_thread();
 	note_work(LIBRARIES_LOADED);
 	unwatch_thread(); /* because the program may close, reuse or inherit any descriptor */
-	mine.at[LIBRARIES_LOADED] = now();
+	this_rank.at[LIBRARIES_LOADED] = now();
 }
 
 /* Notes that main has been entered, or that a program has begun to start MPI. */
@@ -44,85 +42,11 @@ void note_main_entered(void)
 {
 	boot = read_offset(CLOCK_BOOTTIME).value;
 	raw = read_offset(CLOCK_MONOTONIC_RAW);
-	mine.one_thread = watch_thread();
+	this_rank.one_thread = watch_thread();
 	note_work(MAIN_ENTERED);
-	mine.at[MAIN_ENTERED] = now();
+	this_rank.at[MAIN_ENTERED] = now();
 	world = launched_world();
-	note_state(IN_MPI_INIT, -1, mine.at[MAIN_ENTERED]);
-}
-
-/* Takes the options, which follow SEC, USEC and N, out of the arguments of main. Leaves the first
- * one that is unknown or has a wrong or missing value, and what follows it. Does not use getopt,
- * whose state belongs to the program if this is libziaprobe.so. */
-static void take_options(int *argc, char **argv)
-{
-	int first = 4, next, words;
-
-	for (next = first; next < *argc; next += words) {
-		const char *option = argv[next], *value = argv[next + 1]; /* NULL at the end */
-
-		words = 2;
-		if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
-			run.verbose = true;
-			words = 1;
-		} else if (value && strcmp(option, "--csv") == 0) {
-			run.csv = value;
-		} else if (value && strcmp(option, "--ranks") == 0) {
-			run.ranks = value;
-		} else if (to_number(value, INT_MAX) > 0 &&
-			   (strcmp(option, "-t") == 0 || strcmp(option, "--timeout") == 0)) {
-			timeout = value;
-		} else if (to_ms(value) > 0 &&
-			   (strcmp(option, "-w") == 0 || strcmp(option, "--where") == 0)) {
-			where = value;
-		} else {
-			break;
-		}
-	}
-	if (next == first)
-		return;
-	memmove(argv + first, argv + next, (size_t)(*argc - next + 1) * sizeof *argv);
-	*argc -= next - first;
-}
-
-/* Reads the arguments of main. If they are wrong, sets nothing: ziaprobe.c reports the error. */
-static void read_arguments(int *argc, char **argv)
-{
-	int64_t sec, usec;
-
-	take_options(argc, argv);
-	if (*argc != 4)
-		return;
-	sec = to_number(argv[1], INT64_MAX / 1000000 / 2);
-	usec = to_number(argv[2], 999999);
-	run.n = (int)to_number(argv[3], INT_MAX);
-	if (sec < 0 || usec < 0 || run.n < 1)
-		return;
-	mine.at[START] = sec * 1000000 + usec;
-	if (timeout)
-		arm(TIMEOUT, timeout);
-	if (where)
-		arm(WHERE, where);
-}
-
-/* Prints, once per job, that MPI and the launcher do not match. LAUNCHED is the world that the
- * launcher has described. Then ends this process, unless it is a program's; all but the one that
- * prints wait first, because some launchers end the job as soon as one process has ended. */
-static void report_mismatch(struct world launched)
-{
-	if (launched.rank <= 0)
-		print_error("the launcher started %d processes, but each is alone in its "
-			    "MPI_COMM_WORLD: the launcher and the MPI library do not match; use "
-			    "the mpirun of this MPI library, or another srun --mpi=TYPE (see srun "
-			    "--mpi=list)\n",
-			    launched.size);
-	if (is_guest)
-		return;
-	if (launched.rank > 0)
-		sleep_second();
-	PMPI_Finalize();
-	stop_if_timed_out();
-	exit(launched.rank > 0 ? 0 : 1);
+	note_state(IN_MPI_INIT, -1, this_rank.at[MAIN_ENTERED]);
 }
 
 /* If stderr is closed, no other file may take its place. Writing to what this opens fails. */
@@ -144,12 +68,12 @@ int MPI_Init(int *argc, char ***argv)
 	int result;
 
 	hold_stderr();
-	if (!mine.at[MAIN_ENTERED]) /* libziaprobe.so may have seen MPI_Session_init */
+	if (!this_rank.at[MAIN_ENTERED]) /* libziaprobe.so may have seen MPI_Session_init */
 		note_main_entered();
-	read_arguments(argc, *argv);
+	read_arguments(argc, *argv, &run);
 	enter_stack(__builtin_return_address(0));
 	result = PMPI_Init(argc, argv);
-	mine.at[INIT_RETURNED] = now();
+	this_rank.at[INIT_RETURNED] = now();
 	note_work(INIT_RETURNED);
 	leave_mpi_init();
 	forget_wire();
@@ -209,6 +133,18 @@ static void *allocate(int count, size_t size)
 	return block;
 }
 
+/* Returns the first line of MPI's version, in a static buffer. */
+static const char *mpi_version(void)
+{
+	static char text[8192]; /* MPICH's maximum; Open MPI's is smaller */
+	int length;
+
+	PMPI_Get_library_version(text, &length);
+	text[strcspn(text, "\n")] = '\0';
+	make_printable(text);
+	return text;
+}
+
 /* On rank 0: fills in RUN, given the STAMPS of the replies, which are 0 for responders. */
 static void describe_run(const int64_t *stamps)
 {
@@ -217,7 +153,7 @@ static void describe_run(const int64_t *stamps)
 	for (int rank = 1; rank < world.size; rank++)
 		if (stamps[rank] > stamps[slowest])
 			slowest = rank;
-	run.start = mine.at[START];
+	run.start = this_rank.at[START];
 	run.size = world.size;
 	run.time = stamps[slowest] - run.start;
 	run.slowest = slowest;
@@ -261,11 +197,11 @@ int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *d
 	if (world.rank == 0)
 		describe_run(data);
 	sleep_until_released();
-	mine.partner = *replied ? first_peer : -1;
-	mine.at[REPLY_RECEIVED] = *replied ? *replied : UNKNOWN;
-	identify_node(&mine);
-	read_creation(&mine, boot);
-	read_fences(&mine);
+	this_rank.partner = *replied ? first_peer : -1;
+	this_rank.at[REPLY_RECEIVED] = *replied ? *replied : UNKNOWN;
+	identify_node(&this_rank);
+	read_creation(&this_rank, boot);
+	store_fences(&this_rank);
 	if (world.rank == 0)
 		run.records = allocate(world.size, sizeof *run.records);
 	gather_records(run.records, run.n, raw);

@@ -18,13 +18,16 @@
  * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted.
  * Builds by hand leave this code out, and so do static builds, which have no other library to call.
  */
-#include "notes.h"
+#include "observe.h"
 
 #include <stdatomic.h>
+
+enum { FAILED = -1 }; /* in ENTERED: the call failed, so this was no fence */
 
 /* The first fences. Callbacks write here from the library's thread. */
 static struct fence {
 	_Atomic int64_t entered, ended; /* stamps; 0 if not yet */
+	struct reading work_entered, work_ended;
 	atomic_bool waited; /* whether this rank waits or has waited, rather than working */
 	void (*done)(int status, void *data); /* the callback of the caller, if non-blocking */
 	void *data; /* for that callback */
@@ -32,7 +35,7 @@ static struct fence {
 
 const char *fence_interface;
 
-static atomic_int entered_count; /* number of fences entered */
+static atomic_int entered_count; /* how many of FENCES are in use */
 
 /* Called when MPI_Init has returned: later fences are not recorded. */
 void leave_mpi_init(void)
@@ -44,40 +47,49 @@ void leave_mpi_init(void)
  * is MPI_Init's own work, which is timed from the entry. Async-signal-safe. */
 struct position find_position(void)
 {
-	struct position position = {MAIN_ENTERED, 0, false};
+	struct position position = {0, &this_rank.readings[MAIN_ENTERED - LIBRARIES_LOADED], false};
 
 	for (int i = 0; i < FENCES && fences[i].entered; i++) {
-		bool waited = fences[i].waited;
-		int64_t ended = waited ? fences[i].ended : 0;
+		struct fence *fence = fences + i;
+		bool has_left = fence->waited && fence->ended;
 
-		position.mark = fence_mark(ended ? FENCE_LEFT : FENCE_ENTERED, i);
-		position.since = ended ? ended : fences[i].entered;
-		position.waits = waited && !ended;
+		if (fence->entered == FAILED)
+			continue;
+		position.since = has_left ? fence->ended : fence->entered;
+		position.work = has_left ? &fence->work_ended : &fence->work_entered;
+		position.waits = fence->waited && !has_left;
 	}
 	return position;
 }
 
-/* Fills in the stamps of fences in RECORD, which must already hold INIT_RETURNED. A fence in which
- * this rank did not wait has no stamp of leaving. Counting stops at the first fence that had not
- * ended by then; its stamps and those of later fences are UNKNOWN. */
-void read_fences(struct record *record)
+/* Stores the stamps and readings of the fences in RECORD, which must already hold INIT_RETURNED. A
+ * fence in which this rank did not wait has no stamp of leaving. Counting stops at the first fence
+ * that had not ended by then; the stamps of that one and of later ones are UNKNOWN. */
+void store_fences(struct record *record)
 {
 	int64_t *stamp = record->at;
+	int count = 0;
 
 	for (int m = FENCE_ENTERED; m < FENCES_END; m++)
 		stamp[m] = UNKNOWN;
-	for (int i = 0; i < FENCES; i++) {
-		int64_t ended = fences[i].ended;
+	for (struct fence *fence = fences; fence < fences + FENCES && fence->entered; fence++) {
+		enum mark entered = fence_mark(FENCE_ENTERED, count);
+		enum mark left = fence_mark(FENCE_LEFT, count);
 
-		if (!ended || ended > stamp[INIT_RETURNED])
+		if (fence->entered == FAILED)
+			continue;
+		if (!fence->ended || fence->ended > stamp[INIT_RETURNED])
 			break;
-		stamp[fence_mark(FENCE_ENTERED, i)] = fences[i].entered;
-		if (fences[i].waited)
-			stamp[fence_mark(FENCE_LEFT, i)] = ended;
+		stamp[entered] = fence->entered;
+		if (fence->waited)
+			stamp[left] = fence->ended;
+		record->readings[entered - LIBRARIES_LOADED] = fence->work_entered;
+		record->readings[left - LIBRARIES_LOADED] = fence->work_ended;
+		count++;
 	}
 }
 
-#ifdef SEE_FENCES
+#ifdef INTERPOSE
 #include <dlfcn.h>
 
 /* How many fence functions this thread is in: a library's PMIx_Fence may call PMIx_Fence_nb. Only
@@ -102,7 +114,7 @@ int enter_fence(const char *interface, bool of_all, bool waits)
 		return -1;
 	fence_interface = interface;
 	entered = now();
-	note_work(fence_mark(FENCE_ENTERED, i));
+	fences[i].work_entered = read_work();
 	fences[i].waited = waits;
 	fences[i].entered = entered;
 	return i;
@@ -113,17 +125,14 @@ void end_fence(int i)
 {
 	if (i < 0)
 		return;
-	note_work(fence_mark(FENCE_LEFT, i));
+	fences[i].work_ended = read_work();
 	fences[i].ended = now();
 }
 
 /* Undoes the entry of fence I, whose call has failed. */
 void cancel_fence(int i)
 {
-	int count = i + 1;
-
-	fences[i].entered = 0;
-	atomic_compare_exchange_strong(&entered_count, &count, i); /* unless another began */
+	fences[i].entered = FAILED;
 }
 
 /* Ends a non-blocking fence. It is called instead of the caller's callback, which it then calls. */
@@ -149,31 +158,30 @@ static bool covers_all_ranks(const void *procs, size_t count)
 	return !proc || count == 0 || (count == 1 && proc->rank == (uint32_t)PMIX_RANK_WILDCARD);
 }
 
-/* The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI,
- * whose PMI_Allgather exchanges addresses. Cray's has been tried only with a stand-in. */
-#define DEFINE_FENCE(linkage, our_name, function, name, interface, parameters, arguments, of_all)  \
-	static int(*function) parameters;                                                          \
-	linkage int our_name parameters                                                            \
+/* The blocking fences. The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2,
+ * PMI-1 and Cray's PMI, whose PMI_Allgather exchanges addresses. Cray's has been tried only with a
+ * library of our own. */
+#define FENCE_OF(interface, name, parameters, arguments, of_all)                                   \
+	static struct interposed interposed_##name;                                                \
+	EXPORTED int name parameters                                                               \
 	{                                                                                          \
 		int fence = enter_fence(interface, of_all, true), result = -1;                     \
+		int(*library) parameters =                                                         \
+			(int(*) parameters)library_function(&interposed_##name, CALLER);           \
                                                                                                    \
-		find_function((void **)&function, name, __builtin_return_address(0));              \
 		nesting++;                                                                         \
-		if (function)                                                                      \
-			result = function arguments;                                               \
+		if (library)                                                                       \
+			result = library arguments;                                                \
 		nesting--;                                                                         \
 		end_fence(fence);                                                                  \
 		return result;                                                                     \
-	}
-/* Defines NAME, and looked_up_NAME, which calls the function that dlsym has found. */
-#define FENCE_OF(interface, name, ...)                                                             \
-	DEFINE_FENCE(EXPORTED, name, linked_##name, #name, interface, __VA_ARGS__)                 \
-	DEFINE_FENCE(static, looked_up_##name, found_##name, #name, interface, __VA_ARGS__)
+	}                                                                                          \
+	INTERPOSE_ON(name)
 FENCE_OF("PMIx", PMIx_Fence, (const void *procs, size_t count, const void *info, size_t infos),
-	 (procs, count, info, infos), covers_all_ranks(procs, count))
-FENCE_OF("PMI2", PMI2_KVS_Fence, (void), (), true)
-FENCE_OF("PMI", PMI_Barrier, (void), (), true)
-FENCE_OF("PMI", PMI_Allgather, (void *in, void *out, int length), (in, out, length), true)
+	 (procs, count, info, infos), covers_all_ranks(procs, count));
+FENCE_OF("PMI2", PMI2_KVS_Fence, (void), (), true);
+FENCE_OF("PMI", PMI_Barrier, (void), (), true);
+FENCE_OF("PMI", PMI_Allgather, (void *in, void *out, int length), (in, out, length), true);
 
 /* Returns the address at which the library that holds Open MPI's start-up is loaded, or NULL if
  * this process uses another MPI. It is looked up until it is found. If a plugin has loaded it
@@ -188,27 +196,25 @@ static void *open_mpi(void *caller)
 		return library;
 	init = dlsym(RTLD_DEFAULT, "ompi_mpi_init");
 	if (!init && dladdr(caller, &object))
-		init = function_of(object.dli_fname, "ompi_mpi_init");
+		init = find_in_file(object.dli_fname, "ompi_mpi_init");
 	if (init && dladdr(init, &object))
 		library = object.dli_fbase;
 	return library;
 }
 
+static struct interposed interposed_PMIx_Fence_nb;
+
 /* The non-blocking fence ends with its callback. If the call does not return PMIX_SUCCESS (0),
  * there will be no callback: either the fence is complete, or the call failed. */
 enum { PMIX_OPERATION_SUCCEEDED = -157 };
-typedef void callback_fn(int status, void *data);
-typedef int fence_nb_fn(const void *procs, size_t count, const void *info, size_t infos,
-			callback_fn *done, void *data);
-
-/* Calls *FUNCTION or, if that is NULL, PMIx_Fence_nb as CALLER would have called it. */
-static int observe_fence_nb(fence_nb_fn **function, void *caller, const void *procs, size_t count,
-			    const void *info, size_t infos, callback_fn *done, void *data)
+EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,
+			   void (*done)(int status, void *data), void *data)
 {
 	bool of_all = done && covers_all_ranks(procs, count);
-	int fence = enter_fence("PMIx", of_all, !open_mpi(caller)), result = -1;
+	int fence = enter_fence("PMIx", of_all, !open_mpi(CALLER)), result = -1;
+	__typeof__(PMIx_Fence_nb) *library =
+		(__typeof__(library))library_function(&interposed_PMIx_Fence_nb, CALLER);
 
-	find_function((void **)function, "PMIx_Fence_nb", caller);
 	if (fence >= 0) {
 		fences[fence].done = done;
 		fences[fence].data = data;
@@ -216,8 +222,8 @@ static int observe_fence_nb(fence_nb_fn **function, void *caller, const void *pr
 		data = &fences[fence];
 	}
 	nesting++;
-	if (*function)
-		result = (*function)(procs, count, info, infos, done, data);
+	if (library)
+		result = library(procs, count, info, infos, done, data);
 	nesting--;
 	if (result == PMIX_OPERATION_SUCCEEDED)
 		end_fence(fence);
@@ -225,21 +231,11 @@ static int observe_fence_nb(fence_nb_fn **function, void *caller, const void *pr
 		cancel_fence(fence);
 	return result;
 }
+INTERPOSE_ON(PMIx_Fence_nb);
 
-#define DEFINE_FENCE_NB(linkage, our_name, function)                                               \
-	static fence_nb_fn *function;                                                              \
-	linkage int our_name(const void *procs, size_t count, const void *info, size_t infos,      \
-			     callback_fn *done, void *data)                                        \
-	{                                                                                          \
-		return observe_fence_nb(&function, __builtin_return_address(0), procs, count,      \
-					info, infos, done, data);                                  \
-	}
-DEFINE_FENCE_NB(EXPORTED, PMIx_Fence_nb, linked_PMIx_Fence_nb)
-DEFINE_FENCE_NB(static, looked_up_PMIx_Fence_nb, found_PMIx_Fence_nb)
-
-struct stand_in fence_stand_ins[] = {STAND_IN(PMIx_Fence),    STAND_IN(PMIx_Fence_nb),
-				     STAND_IN(PMI_Barrier),   STAND_IN(PMI2_KVS_Fence),
-				     STAND_IN(PMI_Allgather), {NULL, NULL, NULL}};
+struct interposed *const interposed_fences[] = {
+	&interposed_PMIx_Fence,     &interposed_PMIx_Fence_nb, &interposed_PMI_Barrier,
+	&interposed_PMI2_KVS_Fence, &interposed_PMI_Allgather, NULL};
 
 /* Like the C library's usleep. If Open MPI calls it while the callback of a non-blocking fence is
  * outstanding, this rank waits in that fence. Calls from other libraries (libpsm2, libinfinipath,
@@ -247,12 +243,11 @@ struct stand_in fence_stand_ins[] = {STAND_IN(PMIx_Fence),    STAND_IN(PMIx_Fenc
 EXPORTED int usleep(useconds_t us)
 {
 	struct timespec time = {us / 1000000, us % 1000000 * 1000};
-	void *caller = __builtin_return_address(0);
 	int i = current_fence;
 	Dl_info object;
 
-	if (i >= 0 && !fences[i].waited && !fences[i].ended && dladdr(caller, &object) &&
-	    object.dli_fbase == open_mpi(caller))
+	if (i >= 0 && !fences[i].waited && !fences[i].ended && dladdr(CALLER, &object) &&
+	    object.dli_fbase == open_mpi(CALLER))
 		fences[i].waited = true;
 	return nanosleep(&time, NULL);
 }

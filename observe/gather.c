@@ -7,7 +7,7 @@
  *
  * Off the clock for this rank and, after sleep_until_released(), for all ranks.
  */
-#include "notes.h"
+#include "observe.h"
 
 #include <poll.h>
 
@@ -86,14 +86,14 @@ void gather_records(struct record *records, int n, struct estimate raw)
 	MPI_Request request;
 
 	if (world.rank % n == 0)
-		mine.clock = compare_clocks(world.rank / n, world.size / n, n);
+		this_rank.clock = compare_clocks(world.rank / n, world.size / n, n);
 	/* MPI_Igather would connect every rank to rank 0, and MPI_Gather polls while it waits. So
 	 * all ranks first wait for each other in a barrier, in which they sleep. */
 	PMPI_Ibarrier(MPI_COMM_WORLD, &request);
 	sleep_until_complete(&request);
 	/* All clocks have been compared by now. Nothing can set or slew the raw clock. */
 	later = read_offset(CLOCK_MONOTONIC_RAW);
-	mine.jump = (struct estimate){later.value - raw.value, later.bound + raw.bound};
-	PMPI_Gather(&mine, sizeof mine, MPI_BYTE, records, sizeof mine, MPI_BYTE, 0,
+	this_rank.jump = (struct estimate){later.value - raw.value, later.bound + raw.bound};
+	PMPI_Gather(&this_rank, sizeof this_rank, MPI_BYTE, records, sizeof this_rank, MPI_BYTE, 0,
 		    MPI_COMM_WORLD);
 }

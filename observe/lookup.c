@@ -1,19 +1,34 @@
 /*
- * lookup.c - the library's function for each of ours that stands in for it
+ * lookup.c - the function of a library that each of ours calls
  *
  * Our functions are called in the place of a library's because the dynamic linker searches
  * ziaprobe, or libziaprobe.so, first. A program or library that looks a function up with dlsym, by
- * a handle, searches elsewhere. So dlsym is intercepted, too, and such a look-up finds ours. Any
- * other look-up is the C library's: the answer to RTLD_NEXT and RTLD_DEFAULT depends on the
+ * a handle, searches elsewhere. So dlsym is intercepted, too, and such a look-up finds ours.
+ *
+ * Each of our functions calls one function of a library and no other: the one that comes next in
+ * the order in which libraries were linked or, if there is none, the first that is looked up. A
+ * look-up that finds a second one, such as another MPI's, or the one that a tracer behind ours will
+ * call, gets that: it is not ours to replace. If no library has a function, neither have we: a
+ * serial program that asks whether MPI is there must not find ours.
+ *
+ * Any other look-up is the C library's: the answer to RTLD_NEXT and RTLD_DEFAULT depends on the
  * caller, so the C library's dlsym must be reached by a tail call, even without optimisation.
+ *
+ * Why this is not an audit library (LD_AUDIT), whose la_symbind sees every binding: before glibc
+ * 2.35, it does not see those of libraries built with -fno-plt, and sites still have 2.28. Also, it
+ * is loaded into a namespace of its own, so it could not call the program's MPI library.
  *
  * On the clock: one look-up per function, which takes 4 to 7 us, and what dlsym adds to each call.
  */
-#include "notes.h"
+#include "observe.h"
 
-#ifdef SEE_FENCES
+#ifdef INTERPOSE
 #include <dlfcn.h>
 #include <link.h>
+
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
 
 /* glibc's first version of dlsym on each machine. On others, such as POWER, which has no tail calls
  * through a pointer, dlsym is not intercepted. */
@@ -23,6 +38,11 @@
 #define FIRST_VERSION "GLIBC_2.17"
 #elif defined __GLIBC__ && defined __riscv && __riscv_xlen == 64
 #define FIRST_VERSION "GLIBC_2.27"
+#endif
+
+/* ThreadSanitizer calls a function at the end of every other, so there are no tail calls. */
+#if defined __SANITIZE_THREAD__ || __has_feature(thread_sanitizer)
+#undef FIRST_VERSION
 #endif
 
 #if __has_attribute(musttail)
@@ -35,8 +55,10 @@
 #define TAIL_RETURN return
 #endif
 
-/* A build with AddressSanitizer calls dlsym before AddressSanitizer is ready to check memory. */
-#define UNSANITIZED __attribute__((no_sanitize_address))
+/* A build with AddressSanitizer calls dlsym before AddressSanitizer is ready to check memory. The
+ * other attributes keep -finstrument-functions and --coverage from adding code after the call. */
+#define BARE                                                                                       \
+	__attribute__((no_sanitize_address, no_instrument_function, no_profile_instrument_function))
 
 typedef void *dlsym_fn(void *handle, const char *name);
 
@@ -45,7 +67,7 @@ static dlsym_fn *c_dlsym; /* the C library's, once it has been looked up */
 
 /* Returns the C library's dlsym. Ours may never have been called: another object's may come first,
  * such as that of a tracer, or of ziaprobe before that of libziaprobe.so. */
-UNSANITIZED static dlsym_fn *library_dlsym(void)
+BARE static dlsym_fn *library_dlsym(void)
 {
 	if (!c_dlsym)
 		*(void **)&c_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
@@ -60,94 +82,124 @@ static dlsym_fn *library_dlsym(void)
 }
 #endif
 
-/* Returns whether FUNCTION is our own. */
-static bool is_own(void *function)
+/* The first and the last byte of this executable or, in libziaprobe.so, of that. The linker defines
+ * both. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+/* Returns whether ADDRESS lies in this executable or, in libziaprobe.so, in that.
+ * Async-signal-safe. */
+bool is_own(const void *address)
 {
-	Dl_info own, other;
-
-	return dladdr(&fence_interface, &own) && dladdr(function, &other) &&
-	       own.dli_fbase == other.dli_fbase;
+	return (uintptr_t)address >= (uintptr_t)__ehdr_start &&
+	       (uintptr_t)address < (uintptr_t)_end;
 }
-
-#ifdef FIRST_VERSION
-/* libziaprobe.c defines these; ziaprobe has none. */
-extern struct stand_in mpi_stand_ins[] __attribute__((weak, visibility("hidden")));
-
-/* If HANDLE has the function NAME, and one of STAND_INS stands in for it, returns that, which will
- * call the one that HANDLE has. Otherwise returns NULL. */
-static void *find_stand_in(struct stand_in *stand_ins, void *handle, const char *name)
-{
-	for (struct stand_in *entry = stand_ins; entry && entry->name; entry++) {
-		void *found;
-
-		if (strcmp(entry->name, name) != 0)
-			continue;
-		found = library_dlsym()(handle, name);
-		if (!found || is_own(found))
-			return NULL;
-		*entry->found = found;
-		return *(void **)&entry->ours;
-	}
-	return NULL;
-}
-
-UNSANITIZED static void *look_up(void *handle, const char *name)
-{
-	void *ours;
-
-	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
-		return NULL;
-	ours = find_stand_in(fence_stand_ins, handle, name);
-	return ours ? ours : find_stand_in(mpi_stand_ins, handle, name);
-}
-
-EXPORTED UNSANITIZED TAIL_CALLER void *dlsym(void *handle, const char *name)
-{
-	void *ours = look_up(handle, name);
-	dlsym_fn *function = library_dlsym();
-
-	if (ours)
-		return ours;
-	TAIL_RETURN function(handle, name);
-}
-#endif
 
 /* Returns the function NAME of the libraries that follow ours, or NULL. */
-void *next_function(const char *name)
+function *next_function(const char *name)
 {
-	return library_dlsym()(RTLD_NEXT, name);
+	void *found = library_dlsym()(RTLD_NEXT, name);
+
+	return *(function **)&found;
 }
 
-/* Returns the function NAME from FILE, a loaded library, or from the libraries that it depends on;
- * NULL if there is none, or if it is our own. */
-void *function_of(const char *file, const char *name)
+/* Returns what is called NAME in FILE, a loaded library, or in the libraries that it depends on;
+ * NULL if there is nothing, or if it is our own. */
+void *find_in_file(const char *file, const char *name)
 {
 	void *handle = dlopen(*file ? file : NULL, RTLD_LAZY | RTLD_NOLOAD);
-	void *function = handle ? library_dlsym()(handle, name) : NULL;
+	void *found = handle ? library_dlsym()(handle, name) : NULL;
 
 	if (handle)
 		dlclose(handle); /* others keep it open */
-	return function && !is_own(function) ? function : NULL;
+	return found && !is_own(found) ? found : NULL;
 }
 
-/* Stores in *FUNCTION the function NAME that CALLER would have called if this file did not exist.
- * Normally RTLD_NEXT finds it. If not, its library was loaded with RTLD_LOCAL, along with a plugin.
- * Then CALLER's object is searched and, because a tail call hides the real caller, so are all other
- * loaded objects. *FUNCTION stays NULL if nothing is found. */
-void find_function(void **function, const char *name, void *caller)
+/* Returns what CALLER would have reached as NAME if this file did not exist, or NULL. Normally,
+ * RTLD_NEXT finds it. If not, its library was loaded with RTLD_LOCAL, along with a plugin. Then
+ * CALLER's object is searched and, because a tail call hides the real caller, so are all other
+ * loaded objects. */
+void *find_in_libraries(const char *name, void *caller)
 {
+	void *found = library_dlsym()(RTLD_NEXT, name), *program;
 	struct link_map *loaded = NULL;
-	void *program;
 	Dl_info object;
 
-	if (*function) /* found by an earlier call */
-		return;
-	*function = next_function(name);
-	if (!*function && dladdr(caller, &object))
-		*function = function_of(object.dli_fname, name);
-	if (!*function && (program = dlopen(NULL, RTLD_LAZY)))
+	if (!found && dladdr(caller, &object))
+		found = find_in_file(object.dli_fname, name);
+	if (!found && (program = dlopen(NULL, RTLD_LAZY)))
 		dlinfo(program, RTLD_DI_LINKMAP, &loaded);
-	for (; loaded && !*function; loaded = loaded->l_next)
-		*function = function_of(loaded->l_name, name);
+	for (; loaded && !found; loaded = loaded->l_next)
+		found = find_in_file(loaded->l_name, name);
+	return found;
 }
+
+/* Returns the function of a library that OURS, called by CALLER, calls in turn, or NULL. */
+function *library_function(struct interposed *ours, void *caller)
+{
+	void *found;
+
+	if (!ours->library) {
+		found = find_in_libraries(ours->name, caller);
+		ours->library = *(function **)&found;
+	}
+	return ours->library;
+}
+
+#ifdef FIRST_VERSION
+/* fence.c defines the first; libziaprobe.c defines the second, and ziaprobe has none. */
+extern struct interposed *const interposed_fences[] __attribute__((visibility("hidden")));
+extern struct interposed *const interposed_starts[] __attribute__((weak, visibility("hidden")));
+
+/* Like strcmp, which AddressSanitizer intercepts. */
+BARE static bool is_same(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+/* Returns the one of FUNCTIONS that is called NAME, or NULL. FUNCTIONS may be NULL. */
+BARE static struct interposed *find_interposed(struct interposed *const *functions,
+					       const char *name)
+{
+	for (; functions && *functions; functions++)
+		if (is_same((*functions)->name, name))
+			return *functions;
+	return NULL;
+}
+
+/* Returns what CALLER finds by HANDLE in the place of the function that OURS stands for: ours, if
+ * that calls this very function. */
+static void *look_up(struct interposed *ours, void *handle, void *caller)
+{
+	void *found = library_dlsym()(handle, ours->name);
+
+	if (found && is_own(found))
+		return library_function(ours, caller) ? found : NULL;
+	if (!found)
+		return NULL;
+	if (!ours->library)
+		ours->library = next_function(ours->name);
+	if (!ours->library)
+		ours->library = *(function **)&found;
+	return ours->library == *(function **)&found ? *(void **)&ours->own : found;
+}
+
+EXPORTED BARE TAIL_CALLER void *dlsym(void *handle, const char *name)
+{
+	struct interposed *ours = find_interposed(interposed_fences, name);
+	dlsym_fn *library = library_dlsym();
+
+	if (!ours)
+		ours = find_interposed(interposed_starts, name);
+	if (ours && handle != RTLD_NEXT && handle != RTLD_DEFAULT)
+		return look_up(ours, handle, CALLER);
+	if (ours && !library_function(ours, CALLER))
+		return NULL;
+	TAIL_RETURN library(handle, name);
+}
+#endif
 #endif

@@ -1,94 +1,21 @@
 /*
- * process.c - which rank the launcher gave this process, which node this is, when the process was
- * created, and which program it runs
+ * process.c - what /proc shows: which node this is, when this process was created and by which
+ * daemon, and which program it runs
  *
- * On the clock: launched_world().
+ * Off the clock.
  */
-#include "notes.h"
+#include "observe.h"
 
 #include <limits.h>
 #include <sched.h>
 #include <sys/stat.h>
 
-/* Returns the number in TEXT, or -1 if TEXT does not consist of decimal digits or the number is
- * greater than MAX. TEXT may be NULL. */
-int64_t to_number(const char *text, int64_t max)
-{
-	int64_t number;
-
-	if (!text || !*text || text[strspn(text, "0123456789")])
-		return -1;
-	number = strtoll(text, NULL, 10); /* INT64_MAX if it is out of range */
-	return number > max ? -1 : number;
-}
-
-/* Returns TEXT, a number of seconds, in ms, or -1 if it is anything else. Ignores what follows the
- * third decimal. */
-int64_t to_ms(const char *text)
-{
-	int64_t ms;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return -1;
-	ms = MIN(strtoll(text, &end, 10), INT_MAX) * 1000;
-	if (*end == '.')
-		for (int unit = 100; *++end >= '0' && *end <= '9'; unit /= 10)
-			ms += unit * (*end - '0');
-	return *end ? -1 : ms;
-}
-
-/* Returns this process's rank and the number of processes, as its launcher gives them in
- * environment variables; each is -1 if it does not. The first launcher in this list that
- * gives a size wins: mpirun, for example, may run inside a step of Slurm, whose variables are then
- * set as well. Must be called before MPI_Init, which may set some of these variables itself. */
-struct world launched_world(void)
-{
-	static const struct {
-		const char *size, *rank;
-	} launchers[] = {
-		{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, /* Open MPI's mpirun */
-		{"PMI_SIZE", "PMI_RANK"}, /* Hydra, PALS, Slurm with PMI-1 or PMI-2 */
-		{"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
-		{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
-	};
-
-	for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-		int size = (int)to_number(getenv(launchers[i].size), INT_MAX);
-		int rank = (int)to_number(getenv(launchers[i].rank), INT_MAX);
-
-		if (size >= 0)
-			return (struct world){rank, size};
-	}
-	return (struct world){(int)to_number(getenv("PMIX_RANK"), INT_MAX), -1}; /* prterun */
-}
-
-/* Replaces each tab in TEXT with a blank, and each character that is not printable ASCII with '?'.
- * Async-signal-safe. */
-void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = *text == '\t' ? ' ' : '?';
-}
-
-/* Returns the 64-bit FNV-1a hash of the SIZE bytes at DATA. */
-uint64_t hash(const void *data, size_t size)
-{
-	uint64_t result = 0xcbf29ce484222325;
-
-	for (const unsigned char *byte = data; byte < (const unsigned char *)data + size; byte++)
-		result = (result ^ *byte) * 0x100000001b3;
-	return result;
-}
-
 /* Fills in which node this is, on which of its CPUs this thread may run, and whether ziatest ran on
- * it. The kernel's boot id identifies a
- * node even if containers on different nodes share a host name, or containers on one node have
- * different host names. */
+ * it. The kernel's boot id identifies a node even if containers on different nodes share a host
+ * name, or containers on one node have different host names. */
 void identify_node(struct record *record)
 {
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 	const char *launch_node = getenv("OMPI_ZIATEST_NODE");
 	char id[HOST_NAME_MAX + 1] = "", processor[MPI_MAX_PROCESSOR_NAME] = "";
 	cpu_set_t cpus[8] = {0}; /* 8192 CPUs, the most that Linux supports */
@@ -121,7 +48,7 @@ static struct process read_process(const char *path, int64_t boot)
 {
 	struct process process = {.born = UNKNOWN};
 	char text[1024], *begin, *field;
-	FILE *file = fopen(path, "r");
+	FILE *file = fopen(path, "re");
 
 	if (!file)
 		return process;
@@ -254,16 +181,4 @@ int64_t program_size(void)
 	struct stat file;
 
 	return stat("/proc/self/exe", &file) == 0 ? file.st_size : 0;
-}
-
-/* Returns the first line of MPI's version, in a static buffer. */
-const char *mpi_version(void)
-{
-	static char text[8192]; /* MPICH's maximum; Open MPI's is smaller */
-	int length;
-
-	PMPI_Get_library_version(text, &length);
-	text[strcspn(text, "\n")] = '\0';
-	make_printable(text);
-	return text;
 }

@@ -2,18 +2,16 @@
  * readings.c - the clocks, and how this process spent its time: on a CPU, waiting for one, or
  * blocked
  *
- * On the clock: read_offset(), and note_work(), which takes about 2 us, or 6 us the first time.
+ * On the clock: read_offset(), and read_work(), which takes about 2 us, or 6 us the first time.
  */
-#include "notes.h"
+#include "observe.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#pragma GCC diagnostic ignored "-Wconversion" /* warns of every bit-field assignment */
-
-struct record mine = {.at[LIBRARIES_LOADED] = UNKNOWN};
+struct record this_rank = {.at[LIBRARIES_LOADED] = UNKNOWN};
 
 static pid_t thread; /* the one that is watched */
 static int schedstat = -1; /* its file, which is kept open because opening it takes 4 us */
@@ -83,7 +81,7 @@ static int64_t read_cpu_wait(void)
 
 /* Returns what this process, and the watched thread, have done so far. Async-signal-safe, errno
  * included; can be called from any thread. */
-static struct reading read_work(void)
+struct reading read_work(void)
 {
 	/* The clock is the one that pthread_getcpuclockid() returns for the thread. Its id is
 	 * computed here because, before glibc 2.34, that function was in libpthread, not in libc. 6
@@ -102,11 +100,5 @@ static struct reading read_work(void)
 /* Stores a reading of what this process has done so far as the one for MARK. */
 void note_work(enum mark mark)
 {
-	mine.readings[mark - LIBRARIES_LOADED] = read_work();
-}
-
-/* Returns what this process has done since the reading at MARK. Async-signal-safe. */
-struct work work_since(enum mark mark)
-{
-	return work_between(mine.readings[mark - LIBRARIES_LOADED], read_work());
+	this_rank.readings[mark - LIBRARIES_LOADED] = read_work();
 }

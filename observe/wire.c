@@ -7,7 +7,7 @@
  * On the clock: what fence.c does for each fence; each read and write of another descriptor costs a
  * comparison.
  */
-#include "notes.h"
+#include "observe.h"
 
 #include <stdatomic.h>
 
@@ -22,9 +22,11 @@ void forget_wire(void)
 	wire = FORGOTTEN;
 }
 
-#ifdef SEE_FENCES
+#ifdef INTERPOSE
 #include <sys/stat.h>
 #include <sys/syscall.h>
+
+static const char init_command[] = "cmd=init";
 
 static ssize_t (*library_read)(int file, void *data, size_t size);
 static ssize_t (*library_write)(int file, const void *data, size_t size);
@@ -33,8 +35,8 @@ static ssize_t (*library_write)(int file, const void *data, size_t size);
  * system calls take their place. */
 __attribute__((constructor)) static void find_read_and_write(void)
 {
-	*(void **)&library_read = next_function("read");
-	*(void **)&library_write = next_function("write");
+	library_read = (__typeof__(library_read))next_function("read");
+	library_write = (__typeof__(library_write))next_function("write");
 }
 
 static atomic_int wire_fence = -1; /* the fence whose answer has not been read yet */
@@ -50,15 +52,21 @@ static bool is_wire(int file)
 	       other.st_dev == wire_file.st_dev && other.st_ino == wire_file.st_ino;
 }
 
+/* Returns whether TEXT is among the SIZE bytes at DATA. */
+static bool contains(const void *data, size_t size, const char *text)
+{
+	return memmem(data, size, text, strlen(text)) != NULL;
+}
+
 /* If the SIZE bytes at DATA are a command that begins a fence of all ranks, returns its interface;
  * otherwise returns NULL. */
 static const char *fence_command(const void *data, size_t size)
 {
-	if (memmem(data, size, "cmd=kvs-fence", 13))
+	if (contains(data, size, "cmd=kvs-fence"))
 		return "PMI2";
-	if (!memmem(data, size, "cmd=barrier_in", 14))
+	if (!contains(data, size, "cmd=barrier_in"))
 		return NULL;
-	if (memmem(data, size, "group=", 6) && !memmem(data, size, "group=WORLD", 11))
+	if (contains(data, size, "group=") && !contains(data, size, "group=WORLD"))
 		return NULL;
 	return "PMI";
 }
@@ -83,8 +91,8 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 		cancel_fence(fence);
 	}
 	/* Of another file, only now is it certain that DATA can be read. */
-	if (wire == NOT_YET && result >= 8 && memcmp(data, "cmd=init", 8) == 0 &&
-	    fstat(file, &wire_file) == 0)
+	if (wire == NOT_YET && result >= (ssize_t)strlen(init_command) &&
+	    memcmp(data, init_command, strlen(init_command)) == 0 && fstat(file, &wire_file) == 0)
 		wire = file;
 	return result;
 }

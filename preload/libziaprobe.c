@@ -11,7 +11,7 @@
  * On the clock: the constructor, looking up the functions, splitting the arguments, and the calls
  * for the locale.
  */
-#include "../observe/notes.h"
+#include "../observe/observe.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -103,36 +103,35 @@ static void clean_environment(void)
 
 /* A call that starts MPI */
 static struct call {
-	union {
-		void *found;
-		int (*plain)(int *argc, char ***argv);
-		int (*with_threads)(int *argc, char ***argv, int required, int *provided);
-	} function; /* the one that the program would have called without the library */
 	int *argc;
 	char ***argv;
-	bool with_threads;
+	bool with_threads; /* whether it has the next two arguments */
 	int required, *provided;
+	function *library; /* the function that the program would have called without ours */
 	int result;
-} host; /* the one that is measured */
+} measured_call;
+
+typedef int start_fn(int *argc, char ***argv);
+typedef int start_with_threads_fn(int *argc, char ***argv, int required, int *provided);
 
 /* Returns the call's result. */
 static int carry_out(const struct call *call)
 {
 	if (call->with_threads)
-		return call->function.with_threads(call->argc, call->argv, call->required,
-						   call->provided);
-	return call->function.plain(call->argc, call->argv);
+		return ((start_with_threads_fn *)call->library)(call->argc, call->argv,
+								call->required, call->provided);
+	return ((start_fn *)call->library)(call->argc, call->argv);
 }
 
 /* Called by MPI_Init in ziaprobe's main(), whose arguments are not the program's. Then sets the C
  * locale, because the program's may have a decimal comma. */
-int start_host(int *argc, char ***argv)
+int start_program(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	host.result = carry_out(&host);
+	measured_call.result = carry_out(&measured_call);
 	uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
-	return host.result;
+	return measured_call.result;
 }
 
 /* Runs ziaprobe's main(). */
@@ -148,7 +147,7 @@ static void run_ziaprobe(void)
 	ziaprobe_main(count, words);
 }
 
-/* Measures the call HOST, and leaves the process as it was. */
+/* Measures MEASURED_CALL, and leaves the process as it was. */
 static void measure(void)
 {
 	locale_t before = uselocale((locale_t)0);
@@ -163,63 +162,67 @@ static void measure(void)
 		close(STDERR_FILENO);
 }
 
-/* Carries out CALL of the function NAME by CALLER. Returns its result. Measures it if it is the
- * first one, and if ziatest launched this process. */
-static int start(const char *name, void *caller, struct call call)
+/* Carries out CALL of OUR function by CALLER. Returns its result. Measures it if it is the first
+ * one, and if ziatest launched this process. */
+static int start(struct interposed *our, void *caller, struct call call)
 {
 	const char *missing;
 
-	find_function(&call.function.found, name, caller);
-	if (!call.function.found)
+	call.library = library_function(our, caller);
+	if (!call.library)
 		return MPI_ERR_OTHER;
 	read_environment();
 	if (!arguments || atomic_exchange(&called, true))
 		return carry_out(&call);
-	host = call;
-	missing = find_mpi(call.function.found);
+	measured_call = call;
+	missing = find_mpi(call.library);
 	if (!missing) {
 		measure();
 	} else {
-		host.result = carry_out(&call);
+		measured_call.result = carry_out(&call);
 		if (launched_world().rank <= 0)
 			print_error("nothing was measured: the MPI library of %s has no %s; MPI 3 "
 				    "or later is needed\n",
 				    program_name(), missing);
 	}
 	clean_environment();
-	return host.result;
+	return measured_call.result;
 }
 
 #undef MPI_Init
 #undef PMPI_Init
-/* Defines our NAME, and looked_up_NAME, which calls the function that dlsym has found. */
-#define DEFINE(kind, name)                                                                         \
-	static void *found_##name;                                                                 \
-	kind(EXPORTED, name, NULL, #name) kind(static, looked_up_##name, found_##name, #name)
-#define CALLER __builtin_return_address(0)
 
-#define PLAIN(linkage, our_name, found, name)                                                      \
-	linkage int our_name(int *argc, char ***argv)                                              \
+#define START(name)                                                                                \
+	static struct interposed interposed_##name;                                                \
+	EXPORTED int name(int *argc, char ***argv)                                                 \
 	{                                                                                          \
-		return start(name, CALLER, (struct call){{found}, argc, argv, false, 0, NULL, 0}); \
-	}
-#define WITH_THREADS(linkage, our_name, found, name)                                               \
-	linkage int our_name(int *argc, char ***argv, int required, int *provided)                 \
+		struct call call = {argc, argv, false, 0, NULL, NULL, 0};                          \
+                                                                                                   \
+		return start(&interposed_##name, CALLER, call);                                    \
+	}                                                                                          \
+	INTERPOSE_ON(name)
+#define START_WITH_THREADS(name)                                                                   \
+	static struct interposed interposed_##name;                                                \
+	EXPORTED int name(int *argc, char ***argv, int required, int *provided)                    \
 	{                                                                                          \
-		return start(name, CALLER,                                                         \
-			     (struct call){{found}, argc, argv, true, required, provided, 0});     \
-	}
-DEFINE(PLAIN, MPI_Init)
-DEFINE(PLAIN, PMPI_Init)
-DEFINE(WITH_THREADS, MPI_Init_thread)
-DEFINE(WITH_THREADS, PMPI_Init_thread)
+		struct call call = {argc, argv, true, required, provided, NULL, 0};                \
+                                                                                                   \
+		return start(&interposed_##name, CALLER, call);                                    \
+	}                                                                                          \
+	INTERPOSE_ON(name)
+START(MPI_Init);
+START(PMPI_Init);
+START_WITH_THREADS(MPI_Init_thread);
+START_WITH_THREADS(PMPI_Init_thread);
 
-/* Calls *NEXT or, if that is NULL, the function that CALLER would have called. A program that
- * starts a session first, and calls MPI_Init later, enters MPI here. Its cpu_wait is not known from
- * then on. The handles INFO and HANDLER are passed on as they came. */
-static int start_session(void **next, void *caller, void *info, void *handler, void *session)
+static struct interposed interposed_MPI_Session_init;
+
+/* A program that starts a session first, and calls MPI_Init later, enters MPI here. Its cpu_wait is
+ * not known from then on. The handles INFO and HANDLER are passed on as they came. */
+EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 {
-	int (*function)(void *, void *, void *);
+	__typeof__(MPI_Session_init) *library =
+		(__typeof__(library))library_function(&interposed_MPI_Session_init, CALLER);
 	bool is_first = arguments && !called && !uses_sessions;
 
 	uses_sessions = true;
@@ -227,20 +230,10 @@ static int start_session(void **next, void *caller, void *info, void *handler, v
 		note_main_entered();
 		unwatch_thread(); /* because MPI_Init may never be called */
 	}
-	find_function(next, "MPI_Session_init", caller);
-	*(void **)&function = *next;
-	return function ? function(info, handler, session) : MPI_ERR_OTHER;
+	return library ? library(info, handler, session) : MPI_ERR_OTHER;
 }
+INTERPOSE_ON(MPI_Session_init);
 
-#define SESSION(linkage, our_name, found, name)                                                    \
-	linkage int our_name(void *info, void *handler, void *session)                             \
-	{                                                                                          \
-		void *next = found;                                                                \
-                                                                                                   \
-		return start_session(&next, CALLER, info, handler, session);                       \
-	}
-DEFINE(SESSION, MPI_Session_init)
-
-struct stand_in mpi_stand_ins[] = {STAND_IN(MPI_Init),         STAND_IN(PMPI_Init),
-				   STAND_IN(MPI_Init_thread),  STAND_IN(PMPI_Init_thread),
-				   STAND_IN(MPI_Session_init), {NULL, NULL, NULL}};
+struct interposed *const interposed_starts[] = {
+	&interposed_MPI_Init,         &interposed_PMPI_Init,        &interposed_MPI_Init_thread,
+	&interposed_PMPI_Init_thread, &interposed_MPI_Session_init, NULL};

@@ -14,7 +14,7 @@
 
 #include "mpi.h"
 
-#include "../observe/notes.h"
+#include "../observe/observe.h"
 
 #include <dlfcn.h>
 
@@ -31,10 +31,10 @@ static void *object(const char *name, const char *library)
 {
 	void *copy = dlsym(RTLD_DEFAULT, name);
 
-	return copy ? copy : function_of(library, name);
+	return copy ? copy : find_in_file(library, name);
 }
 
-const char *find_mpi(void *init)
+const char *find_mpi(void (*init)(void))
 {
 	static const struct {
 		void *variable;
@@ -46,16 +46,17 @@ const char *find_mpi(void *init)
 	bool is_standard = false;
 	Dl_info called = {.dli_fname = ""}, library;
 
-	dladdr(init, &called);
+	dladdr(*(void **)&init, &called);
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		void *found = function_of(called.dli_fname, functions[i].name);
+		void *found = find_in_file(called.dli_fname, functions[i].name);
 
-		find_function(&found, functions[i].name, NULL);
+		if (!found)
+			found = find_in_libraries(functions[i].name, NULL);
 		if (!found || !dladdr(found, &library))
 			return functions[i].name;
 		*(void **)functions[i].variable = found;
 		is_standard |= strstr(library.dli_fname, "/libmpi_abi") != NULL;
-		if (function_of(library.dli_fname, "ompi_mpi_comm_world"))
+		if (find_in_file(library.dli_fname, "ompi_mpi_comm_world"))
 			open_mpi = library.dli_fname;
 	}
 	if (is_standard) {

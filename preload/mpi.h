@@ -55,12 +55,12 @@ MPI_FUNCTIONS(MPI_DECLARE)
 
 /* Sets these variables, given INIT, the function with which the program starts MPI. Returns NULL
  * or, if a function is missing, its name. */
-const char *find_mpi(void *init);
+const char *find_mpi(void (*init)(void));
 
 /* libziaprobe.c defines MPI_Init and PMPI_Init for the program. In the other sources, the first is
  * that of observe/, and the second one carries out the program's call. */
 #define MPI_Init observed_MPI_Init
-#define PMPI_Init start_host
+#define PMPI_Init start_program
 int MPI_Init(int *argc, char ***argv);
 int PMPI_Init(int *argc, char ***argv);
 

@@ -210,9 +210,9 @@ builds 'another command for the library' libziaprobe.so make
 run make -n -B LDFLAGS=-static ziaprobe libziaprobe.so
 is 'a static build: only ziaprobe is static, and sees no fences' \
 	"$(printf '%s\n' "$out" | grep -v ^printf |
-		grep -oE -e '-static|-DSEE_FENCES|-o [a-z.]+' | paste -s -d ' ' -)" \
-	'-static -o ziaprobe -DSEE_FENCES -o libziaprobe.so'
-like 'a build with a static libgcc is none' "$(make -n -B LDFLAGS=-static-libgcc)" '.*SEE_FENCES.*'
+		grep -oE -e '-static|-DINTERPOSE|-o [a-z.]+' | paste -s -d ' ' -)" \
+	'-static -o ziaprobe -DINTERPOSE -o libziaprobe.so'
+like 'a build with a static libgcc is none' "$(make -n -B LDFLAGS=-static-libgcc)" '.*INTERPOSE.*'
 builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0
 builds 'then nothing but that program' ziaprobe make
 builds 'ziatest and the library, without an MPI' 'ziatest libziaprobe.so' \

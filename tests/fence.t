@@ -78,7 +78,7 @@ END
 # the rank waited in it, when it was left. Finally, it prints how much work was done after the last
 # of these. The clock advances by 1 each time it is read.
 cat >main.c <<'END'
-#include "notes.h"
+#include "observe.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -89,25 +89,29 @@ int PMI_Allgather(void *, void *, int);
 int PMI2_KVS_Fence(void);
 static int64_t t;
 int64_t now(void) { return ++t; }
+struct record this_rank;
 /* In this test, the amount of work done so far is simply the time. */
-static int64_t noted[MARKS];
-void note_work(enum mark mark) { noted[mark] = t; }
+struct reading read_work(void) { return (struct reading){.cpu = t}; }
+static int work_at(const struct record *record, int mark)
+{
+	return (int)record->readings[mark - LIBRARIES_LOADED].cpu;
+}
 /* Prints the fences, if MPI_Init returns at RETURNED. */
 void print_fences(int64_t returned)
 {
 	struct record record = {.at = {[INIT_RETURNED] = returned}};
 	int before = 0;
 
-	read_fences(&record);
+	store_fences(&record);
 	for (int k = 0; k < FENCES; k++) {
 		int m = FENCE_ENTERED + 2 * k;
 
 		if (record.at[m] == UNKNOWN)
 			break;
-		printf(" %d:%d", (int)noted[m] - before, (int)record.at[m]);
+		printf(" %d:%d", work_at(&record, m) - before, (int)record.at[m]);
 		if (record.at[m + 1] != UNKNOWN)
 			printf("-%d", (int)record.at[++m]);
-		before = (int)noted[m];
+		before = work_at(&record, m);
 	}
 	printf(" %d\n", (int)returned - before);
 }
@@ -133,7 +137,7 @@ int main(int argc, char **argv)
 #endif
 END
 # The fences of PMIx: prints what they return, whether the rank then counts as being in a fence,
-# when they call back, and which of them are counted
+# since when, and the work at that mark; when they call back, and which of them are counted
 cat >pmix.c <<'END'
 #define PMIX
 #include "main.c"
@@ -146,14 +150,9 @@ static void done(int status, void *data) { printf("done %d %s\n", status, (char 
 static void print_result(int result)
 {
 	struct position position = find_position();
-	int from = (int)position.mark;
-	const char *mark = (from - FENCE_ENTERED) % 2 ? "left" : "entered";
 
-	if (from == MAIN_ENTERED)
-		mark = "main";
-
-	printf("%d, in %d since %d, %s %d\n", result, position.waits, (int)position.since, mark,
-	       from == MAIN_ENTERED ? 0 : (from - FENCE_ENTERED) / 2 + 1);
+	printf("%d, in %d since %d, work %d\n", result, position.waits, (int)position.since,
+	       (int)position.work->cpu);
 }
 static void *nap_elsewhere(void *unused)
 {
@@ -222,7 +221,7 @@ extern ssize_t early_results[3];
 static int wire[2]; /* the ends of the client and of the server */
 #ifdef BARE
 const char *fence_interface = "";
-void read_fences(struct record *record) { record->at[FENCE_ENTERED] = UNKNOWN; }
+void store_fences(struct record *record) { record->at[FENCE_ENTERED] = UNKNOWN; }
 void leave_mpi_init(void) {}
 #endif
 static void print_result(const char *what, ssize_t result)
@@ -376,30 +375,30 @@ END
 echo '#include <unistd.h>
 void nap(void) { usleep(1); }' >nap.c
 cat >expected <<'END'
-0, in 0 since 0, main 0
-2, in 0 since 2, left 1
-0, in 0 since 3, entered 2
-0, in 0 since 3, entered 2
-0, in 1 since 3, entered 2
+0, in 0 since 0, work 0
+2, in 0 since 2, work 1
+0, in 0 since 3, work 3
+0, in 0 since 3, work 3
+0, in 1 since 3, work 3
 done 5 a
-5, in 0 since 4, left 2
-0, in 0 since 4, left 2
-1, in 0 since 4, left 2
--7, in 0 since 4, left 2
-9, in 0 since 7, left 3
+5, in 0 since 4, work 3
+0, in 0 since 4, work 3
+1, in 0 since 4, work 3
+-7, in 0 since 4, work 3
+9, in 0 since 7, work 6
  1:1-2 2:3-4 3:6-7 994
-0, in 0 since 8, entered 4
-11, in 0 since 10, left 5
+0, in 0 since 8, work 8
+11, in 0 since 10, work 9
  1:1-2 2:3-4 3:6-7 994
 done 5 e
  1:1-2 2:3-4 3:6-7 2:8 1:9-10 991
  1:1-2 2:3-4 3:6-7 2:8 1:9-10 2
  1:1-2 2:3-4 3:6-7 4
  1:1-2 2:3-4 3
-12, in 0 since 13, left 6
-0, in 0 since 14, entered 7
+12, in 0 since 13, work 12
+0, in 0 since 14, work 14
 done 5 f
-0, in 0 since 14, entered 7
+0, in 0 since 14, work 14
  1:1-2 2:3-4 3:6-7 2:8 1:9-10 3:12-13 2:14 986
 gathered, PMIx
 END
@@ -408,7 +407,7 @@ built() {
 	name=$1 source=$2
 	shift 2
 	# shellcheck disable=SC2086 # options
-	${MPICC:-mpicc} $sanitize -I"$top/observe" -DSEE_FENCES -rdynamic -o "$name" "$source" \
+	${MPICC:-mpicc} $sanitize -I"$top/observe" -DINTERPOSE -rdynamic -o "$name" "$source" \
 		"$top/observe/fence.c" "$top/observe/lookup.c" "$top/observe/wire.c" \
 		"$@" -ldl -lpthread || exit 1
 }
@@ -475,12 +474,12 @@ unset OMPI_CC MPICH_CC
 # Without Open MPI, a rank waits as soon as it has entered the fence.
 # shellcheck disable=SC2086 # options
 {
-	${MPICC:-mpicc} -I"$top/observe" -DSEE_FENCES -Dompi_mpi_init=other_init -c pmix.c ompi.c \
+	${MPICC:-mpicc} -I"$top/observe" -DINTERPOSE -Dompi_mpi_init=other_init -c pmix.c ompi.c \
 		"$top/observe/fence.c" "$top/observe/lookup.c" &&
 	cc -rdynamic -o other pmix.o ompi.o fence.o lookup.o $with -lnap -ldl -lpthread
 } || exit 1
 is 'another MPI: waits in non-blocking fences' \
-	"$(./other | sed -n '3p; 25p')" '0, in 1 since 3, entered 2
+	"$(./other | sed -n '3p; 25p')" '0, in 1 since 3, work 3
  1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 3:12-13 2:14-15 986'
 
 finish

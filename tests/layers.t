@@ -12,9 +12,9 @@ is 'ziatest.c and prepare/ include only their own header' \
 	"$(included ziatest.c prepare/*)" 'prepare.h prepare/prepare.h'
 is 'ziaprobe.c includes no header of the project' "$(included ziaprobe.c)" ''
 is 'observe/ includes only the interface of explain/' "$(included observe/*)" \
-	'../explain/record.h notes.h'
+	'../explain/record.h observe.h'
 is 'preload/ includes only its own header and that of observe/' "$(included preload/*)" \
-	'../observe/notes.h mpi.h'
+	'../observe/observe.h mpi.h'
 is 'explain/ includes only its own headers' "$(included explain/*)" 'analysis.h record.h'
 mkdir "$tmp/explain"
 ok 'explain/ compiles without MPI' sh -c "cd '$tmp/explain' && cc -c '$top'/explain/*.c"

@@ -307,10 +307,10 @@ quick_build() {
 		if ! [ -e "$built/ziaprobe" ]; then
 			cc $options -o "$built/ziatest" ziatest.c prepare/*.c &&
 				cc $library_options -Ipreload -Dmain=ziaprobe_main -DPAD=1 \
-					-DSEE_FENCES -fPIC -shared -fvisibility=hidden \
+					-DINTERPOSE -fPIC -shared -fvisibility=hidden \
 					-o "$built/libziaprobe.so" preload/*.c ziaprobe.c \
 					observe/*.c explain/*.c -ldl &&
-				"mpicc.$1" $options -DPAD=4096 -DSEE_FENCES -rdynamic \
+				"mpicc.$1" $options -DPAD=4096 -DINTERPOSE -rdynamic \
 					-fvisibility=hidden -o "$built/ziaprobe" \
 					ziaprobe.c observe/*.c explain/*.c -ldl
 		fi

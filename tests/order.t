@@ -24,11 +24,12 @@ all          syscall:gettid open:schedstat work REALTIME
 all          getenv:OMPI_COMM_WORLD_SIZE getenv:OMPI_COMM_WORLD_RANK getenv:PMI_SIZE getenv:PMI_RANK
 openmpi      getenv:FLUX_JOB_SIZE getenv:FLUX_TASK_RANK
 openmpi      getenv:SLURM_STEP_NUM_TASKS getenv:SLURM_PROCID
-# The timeout is armed.
-timeout      REALTIME sigaction sigprocmask 2*(syscall:timer_create syscall:timer_settime)
-# --where, for this thread: a signal that is free, and its timer
-where        sigprocmask sigaction syscall:gettid REALTIME
-where        sigaction sigprocmask syscall:timer_create syscall:timer_settime
+# The timeout is armed: a timer for this thread, one for the process, and one that kills it.
+timeout      REALTIME syscall:gettid 3*(syscall:timer_create) sigaction sigprocmask
+timeout      MONOTONIC 3*(syscall:timer_settime)
+# --where: a signal that is free, and its timer, for this thread
+where        sigprocmask sigaction REALTIME syscall:gettid syscall:timer_create
+where        sigaction sigprocmask syscall:timer_settime
 # In the library call that starts MPI, each fence: the stamp and the work when it is entered, the
 # work and the stamp when it is left
 probe        PMPI_Init +(REALTIME work work REALTIME) PMPI_Init:returned
@@ -63,7 +64,7 @@ recorded() {	# CASE RANK: the calls that were recorded, in the words of the tabl
 	paste -s -d ' ' "$dir/$1/$2" | sed -E 's/$/ /
 		s/clock_gettime://g
 		s/(REALTIME (BOOTTIME|MONOTONIC_RAW) REALTIME) \1 \1 /3*(\1) /g
-		s/(syscall:timer_create syscall:timer_settime) \1 /2*(\1) /
+		s/(syscall:timer_[cs][a-z]*) \1 \1 /3*(\1) /g
 		s|getrusage MAIN_THREAD_CPU pread:schedstat|work|g
 		s/(MPI_Init) (REALTIME work work REALTIME )+/\1 +(REALTIME work work REALTIME) /'
 }

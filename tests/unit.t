@@ -4,6 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086 # options
 ${MPICC:-mpicc} $sanitize -pthread -DPAD=4096 -o "$tmp/unit" tests/helpers/unit.c \
-	observe/fence.c observe/gather.c observe/lookup.c observe/stack.c \
-	observe/timeout.c observe/wire.c explain/*.c || exit 1
+	observe/alarm.c observe/fence.c observe/gather.c observe/launcher.c observe/lookup.c \
+	observe/stack.c observe/state.c observe/text.c observe/wire.c explain/*.c || exit 1
 "$tmp/unit" 2>/dev/null	# its messages are tested elsewhere

@@ -3,7 +3,7 @@
  * constructor of libziaprobe.so, in us; and how much longer a read and a write of a descriptor
  * other than PMI's wire take, in ns. Within a launch, each part runs for the first time, so it
  * takes longer: the variables, for example, 1 to 6 us. */
-#include "../../observe/notes.h"
+#include "../../observe/observe.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -7,6 +7,7 @@
 #undef now
 #undef to_number
 #include "../../observe/calls.c"
+#include "../../observe/options.c"
 #include "../../observe/process.c"
 #include "../../observe/readings.c"
 
@@ -64,15 +65,15 @@ static void is_parsed(const char *words, int64_t start_us, int ppn, int seconds)
 	}
 	timeout = where = NULL;
 	run = (struct run){.n = 0};
-	take_options(&argc, argv);
+	take_options(&argc, argv, &run);
 	if (argv[argc] || parse(argc, argv)) {
 		ok(ppn == -1, words);
 		return;
 	}
 	ok(start == start_us && n == ppn && (timeout ? atoi(timeout) : 0) == seconds, words);
 	timeout = NULL; /* nothing is to be timed out here */
-	read_arguments(&argc, argv); /* arms --where, but that has passed */
-	ok(mine.at[START] == start_us && run.n == ppn, "observe/ reads the same numbers");
+	read_arguments(&argc, argv, &run); /* arms --where, but that has passed */
+	ok(this_rank.at[START] == start_us && run.n == ppn, "observe/ reads the same numbers");
 }
 
 /* Checks that an environment of nothing but TEXT, with a blank between the entries, gives SIZE and
@@ -120,8 +121,8 @@ static void *spin(void *name)
 	if (pthread_create(&other, NULL, note_exit, NULL) != 0)
 		abort();
 	pthread_join(other, NULL);
-	work = work_between(mine.readings[MAIN_ENTERED - LIBRARIES_LOADED],
-			    mine.readings[INIT_RETURNED - LIBRARIES_LOADED]);
+	work = work_between(this_rank.readings[MAIN_ENTERED - LIBRARIES_LOADED],
+			    this_rank.readings[INIT_RETURNED - LIBRARIES_LOADED]);
 	ok(work.cpu >= ended - begun - 1 && work.cpu <= cpu_time() - before + 1 &&
 		   work.cpu_wait >= 0,
 	   name);
@@ -193,11 +194,11 @@ static void test_result(void)
 
 	is_result((int64_t[]){5, 7, 0, 0, 6, 8}, 6, "0.01 millisecs\nSlowest rank: 5\n");
 	is_result(equal, 6, "0.01 millisecs\nSlowest rank: 1\n");
-	mine.at[START] = 3;
+	this_rank.at[START] = 3;
 	world.size = 6;
 	describe_run(equal);
 	ok(run.time == 5 && run.slowest == 1, "if several stamps are the latest, the lowest wins");
-	mine.at[START] = 0;
+	this_rank.at[START] = 0;
 }
 
 static void test_launchers(void)

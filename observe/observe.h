@@ -1,5 +1,5 @@
 /*
- * notes.h - what each file in observe/ provides to the others, and to libziaprobe.c
+ * observe.h - what each file in observe/ provides to the others, and to libziaprobe.c
  *
  * calls.c defines the MPI functions that ziaprobe.c calls, and uses the other files. They are
  * listed in a good order for reading. The header of each lists what it does on the clock.
@@ -7,8 +7,8 @@
  * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
  * times are in microseconds, too.
  */
-#ifndef NOTES_H
-#define NOTES_H
+#ifndef OBSERVE_H
+#define OBSERVE_H
 
 #define _GNU_SOURCE /* clock_gettime, memmem, sigaction, RTLD_NEXT */
 
@@ -18,8 +18,9 @@
 #include <time.h>
 
 #define EXPORTED __attribute__((visibility("default")))
+#define CALLER __builtin_return_address(0) /* an address in the function that called this one */
 
-/* ---- calls.c ---- */
+/* ---- calls.c: the MPI functions ---- */
 
 /* This process's rank, and the number of ranks; -1 if not known. */
 struct world {
@@ -38,29 +39,32 @@ extern bool holds_stderr;
 void note_libraries_loaded(void);
 void note_main_entered(void);
 
+/* ---- options.c: the arguments of main ---- */
+
+void read_arguments(int *argc, char **argv, struct run *run);
+
+/* ---- launcher.c: the launcher's variables, and whether MPI and the launcher match ---- */
+
+struct world launched_world(void);
+void report_mismatch(struct world launched);
+
 /* ---- readings.c: the clocks, and how this process spent its time ---- */
 
-extern struct record mine; /* of this rank */
+extern struct record this_rank; /* what it has noted so far */
 int64_t now(void);
 struct estimate read_offset(clockid_t clock);
 bool watch_thread(void);
 void unwatch_thread(void);
+struct reading read_work(void);
 void note_work(enum mark mark);
-struct work work_since(enum mark mark);
 
-/* ---- process.c: this process's rank, node, creation and program ---- */
+/* ---- process.c: /proc: which node this is, when this process was created, what it runs ---- */
 
-int64_t to_number(const char *text, int64_t max);
-int64_t to_ms(const char *text);
-uint64_t hash(const void *data, size_t size);
-struct world launched_world(void);
-void make_printable(char *text);
 void identify_node(struct record *record);
 void read_creation(struct record *record, int64_t boot);
 bool is_started_by_launcher(void);
 const char *program_name(void);
 int64_t program_size(void);
-const char *mpi_version(void);
 
 /* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
 
@@ -68,13 +72,13 @@ extern const char *fence_interface; /* of the latest fence: "PMIx", "PMI2" or "P
 
 /* Where a rank is in MPI_Init. */
 struct position {
-	enum mark mark; /* the latest mark: MAIN_ENTERED, FENCE_ENTERED or FENCE_LEFT */
-	int64_t since; /* the stamp of that mark; 0 if it is MAIN_ENTERED */
+	int64_t since; /* the stamp of its latest mark; 0 if that is MAIN_ENTERED */
+	const struct reading *work; /* the reading at that mark */
 	bool waits; /* in the fence that it has entered, rather than working */
 };
 struct position find_position(void);
 void leave_mpi_init(void);
-void read_fences(struct record *record);
+void store_fences(struct record *record);
 int enter_fence(const char *interface, bool of_all, bool waits);
 void end_fence(int i);
 void cancel_fence(int i);
@@ -83,24 +87,30 @@ void cancel_fence(int i);
 
 void forget_wire(void);
 
-/* ---- lookup.c: the library's function for each of ours that stands in for it ---- */
+/* ---- lookup.c: the function of a library that each of ours calls ---- */
 
-/* One of our functions that dlsym finds in the place of a library's. It calls *FOUND. */
-struct stand_in {
-	const char *name; /* NULL after the last one */
-	void (*ours)(void);
-	void **found; /* where dlsym stores the library's */
+typedef void function(void); /* of any type */
+
+/* A function that we define in the place of a library's, which it calls. */
+struct interposed {
+	const char *name;
+	function *own;
+	function *library; /* NULL until it is found */
 };
-#define STAND_IN(name)                                                                             \
-	{                                                                                          \
-#name, (void (*)(void))looked_up_##name, (void **)&found_##name                    \
-	}
-extern struct stand_in fence_stand_ins[];
-void *next_function(const char *name);
-void *function_of(const char *file, const char *name);
-void find_function(void **function, const char *name, void *caller);
 
-/* ---- stack.c: where this rank is, in words ---- */
+/* Defines interposed_NAME. Its OWN is our function even if another library's comes first for all
+ * others, because a static alias cannot be interposed. */
+#define INTERPOSE_ON(name)                                                                         \
+	static __typeof__(name) own_##name __attribute__((alias(#name)));                          \
+	static struct interposed interposed_##name = {#name, (function *)own_##name, NULL}
+
+function *library_function(struct interposed *function, void *caller);
+function *next_function(const char *name);
+void *find_in_file(const char *file, const char *name);
+void *find_in_libraries(const char *name, void *caller);
+bool is_own(const void *address);
+
+/* ---- state.c: what this rank is doing, in words, and who prints it ---- */
 
 /* Rank 0 is UNCHECKED from MPI_Gather's return until its checks are done. */
 enum state {
@@ -116,13 +126,26 @@ enum state {
 
 void note_state(enum state state, int rank, int64_t since);
 void note_time(int64_t us);
-void enter_stack(void *address);
-void load_stack(void);
-void close_claim(void);
 enum state find_state(void);
 void print_state(const char *severity, const char *moment, const char *seconds);
+void close_claim(void);
 
-/* ---- timeout.c: when it says so: for --timeout and --where ---- */
+/* ---- stack.c: the calls that this rank is in ---- */
+
+/* Return addresses, the innermost first. */
+struct stack {
+	void *address[200];
+	int count;
+};
+
+void enter_stack(void *address);
+void load_stack(void);
+bool is_stack_loaded(void);
+void read_stack(struct stack *stack);
+uint64_t hash_stack(const struct stack *stack);
+void name_calls(const struct stack *stack, char *text, size_t size);
+
+/* ---- alarm.c: when a rank says what it is doing: for --timeout and --where ---- */
 
 enum alarm {
 	TIMEOUT,
@@ -137,5 +160,12 @@ void stop_if_timed_out(void);
 
 void sleep_until_released(void);
 void gather_records(struct record *records, int n, struct estimate raw);
+
+/* ---- text.c: numbers, printable text, hash ---- */
+
+int64_t to_number(const char *text, int64_t max);
+int64_t to_ms(const char *text);
+void make_printable(char *text);
+uint64_t hash(const void *data, size_t size);
 
 #endif

@@ -1,0 +1,244 @@
+/*
+ * alarm.c - when a rank says what it is doing: when the timeout expires, and then it ends; and at the
+ * moment of --where, and then it goes on
+ *
+ * At each of these moments, the kernel sends a signal to the thread that called MPI_Init: its calls
+ * explain a hang, and its stack is large enough for MPI, while others may have 4 KiB. It is not
+ * SIGALRM, because the user's program may use that. The timeout has more means, in case that thread
+ * blocks all signals, waits in the kernel, or hangs while it prints:
+ *
+ *	SECONDS after the start		the signal comes, to that thread
+ *	a second later			it comes to the process, and any thread handles it, unless
+ *					that thread has begun
+ *	two seconds later		it comes to the process, which exits with status 124
+ *	2.9 seconds later		the kernel kills the process
+ *
+ * On the clock: arm(), if its option is given.
+ */
+#include "observe.h"
+
+#include <asm/posix_types.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum { TIMERS = 3, NO_TIMER = -1 };
+
+static struct {
+	const char *name, *severity, *moment; /* for messages */
+	const char *seconds; /* after the start, as the user gave them */
+	int signal; /* 0 if it is not armed */
+	int timer[TIMERS]; /* their ids, or NO_TIMER; --where has one */
+	/* What arm() has replaced, for disarm() */
+	struct sigaction old_action;
+	sigset_t old_mask;
+} alarms[] = {
+	[TIMEOUT] = {"the timeout", "error", "timeout of", .signal = 0},
+	[WHERE] = {"the moment of --where", "note", "after", .signal = 0},
+};
+
+static int64_t last_moment; /* by the monotonic clock, in us: two seconds after the timeout */
+static atomic_int timed_out; /* the handler may run in another thread */
+
+static int64_t monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Sleeps for a second, whatever signals arrive. */
+void sleep_second(void)
+{
+	struct timespec left = {1, 0};
+
+	while (nanosleep(&left, &left) != 0)
+		;
+}
+
+static void print_alarm(enum alarm alarm)
+{
+	print_state(alarms[alarm].severity, alarms[alarm].moment, alarms[alarm].seconds);
+}
+
+/* Returns the set that contains just SIGNAL. */
+static sigset_t just(int signal)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	return set;
+}
+
+/* Returns a signal that the program neither handles nor blocks: SIGRTMAX - 2, if possible. */
+static int find_free_signal(void)
+{
+	struct sigaction action;
+	sigset_t blocked;
+
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	for (int signal = SIGRTMAX - 2; signal >= SIGRTMIN; signal--)
+		if (!sigismember(&blocked, signal) && sigaction(signal, NULL, &action) == 0 &&
+		    action.sa_handler == SIG_DFL)
+			return signal;
+	return SIGRTMAX - 2;
+}
+
+/* Creates a timer that sends SIGNAL to THREAD or, if that is 0, to the process. Returns its id, or
+ * NO_TIMER. Makes a system call because, before glibc 2.34, the timer functions were in librt. */
+static int create_timer(int signal, pid_t thread)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal};
+	int timer;
+
+	if (thread != 0) {
+		event.sigev_notify = SIGEV_THREAD_ID;
+		event.sigev_notify_thread_id = thread;
+	}
+	return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0 ? timer : NO_TIMER;
+}
+
+/* Starts TIMER, which expires once, in US > 0 us. Passes what the system call takes: on 32-bit
+ * systems, libc's struct itimerspec may differ. */
+static void start_timer(int timer, int64_t us)
+{
+	const __kernel_long_t spec[] = {0, 0, us / 1000000, us % 1000000 * 1000};
+
+	syscall(SYS_timer_settime, timer, 0, spec, NULL);
+}
+
+/* The handler of the timeout: prints what this rank is doing, waits, and exits with status 124.
+ * Waiting gives the other ranks a second to print too, before the launcher sees a process fail and
+ * ends the job. If this hangs, as when stderr is a pipe that nobody reads, the next signal, which
+ * any thread may handle, ends the process. */
+static void time_out(int signal)
+{
+	(void)signal;
+	if (atomic_exchange(&timed_out, 1))
+		_exit(124);
+	start_timer(alarms[TIMEOUT].timer[1], MAX(last_moment - monotonic(), 1));
+	print_alarm(TIMEOUT);
+	sleep_second();
+	_exit(124);
+}
+
+/* The handler of --where: prints what this rank is doing, if others may be waiting for it. */
+static void say_where(int signal)
+{
+	int before = errno;
+	enum state state = find_state();
+
+	(void)signal;
+	if (state == IN_FENCE || state >= WAITS_FOR_OTHERS || timed_out)
+		return;
+	this_rank.interrupted = state == IN_MPI_INIT;
+	print_alarm(WHERE);
+	errno = before;
+}
+
+/* Deletes the timers of ALARM that exist. */
+static void delete_timers(enum alarm alarm)
+{
+	for (int i = 0; i < TIMERS; i++) {
+		if (alarms[alarm].timer[i] != NO_TIMER)
+			syscall(SYS_timer_delete, alarms[alarm].timer[i]);
+		alarms[alarm].timer[i] = NO_TIMER;
+	}
+}
+
+/* Creates the timers of ALARM, which sends SIGNAL. If that fails, prints a warning, creates none, and
+ * returns false. */
+static bool create_timers(enum alarm alarm, int signal)
+{
+	int *timer = alarms[alarm].timer, count = 0;
+
+	for (int i = 0; i < TIMERS; i++)
+		timer[i] = NO_TIMER;
+	timer[count++] = create_timer(signal, (pid_t)syscall(SYS_gettid));
+	if (alarm == TIMEOUT) {
+		timer[count++] = create_timer(signal, 0);
+		timer[count++] = create_timer(SIGKILL, 0);
+	}
+	for (int i = 0; i < count; i++)
+		if (timer[i] == NO_TIMER) {
+			delete_timers(alarm);
+			print_warning("cannot set %s; raise ulimit -i on this node, or permit "
+				      "timer_create\n",
+				      alarms[alarm].name);
+			return false;
+		}
+	return true;
+}
+
+/* Arranges for the handler of ALARM to be called SECONDS after the start. If that moment has passed,
+ * a timeout comes at once, and --where never. */
+void arm(enum alarm alarm, const char *seconds)
+{
+	/* SA_NODEFER: a later signal may interrupt time_out(). */
+	struct sigaction action = {.sa_handler = time_out, .sa_flags = SA_RESTART | SA_NODEFER};
+	int signal = SIGRTMAX - 1; /* valgrind uses SIGRTMAX. */
+	const int *timer = alarms[alarm].timer;
+	int64_t left; /* us */
+	sigset_t signals;
+
+	if (alarm == WHERE) {
+		load_stack();
+		action.sa_handler = say_where;
+		signal = find_free_signal();
+	}
+	left = this_rank.at[START] + to_ms(seconds) * 1000 - now();
+	if (left <= 0 && alarm == WHERE)
+		return;
+	left = MAX(left, 1);
+	if (!create_timers(alarm, signal))
+		return;
+	alarms[alarm].seconds = seconds;
+	alarms[alarm].signal = signal;
+	signals = just(signal);
+	sigaction(signal, &action, &alarms[alarm].old_action);
+	/* The inherited mask may block it. */
+	sigprocmask(SIG_UNBLOCK, &signals, &alarms[alarm].old_mask);
+	if (alarm == TIMEOUT) {
+		last_moment = monotonic() + left + 2000000;
+		start_timer(timer[1], left + 1000000);
+		start_timer(timer[2], left + 2900000);
+	}
+	start_timer(timer[0], left); /* last, because the signal may come at once */
+}
+
+/* Undoes what arm() has done, if it was called for ALARM. */
+void disarm(enum alarm alarm)
+{
+	int signal = alarms[alarm].signal;
+	sigset_t signals = just(signal);
+
+	if (signal == 0)
+		return;
+	sigaction(signal, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); /* if it is pending */
+	delete_timers(alarm);
+	stop_if_timed_out();
+	sigaction(signal, &alarms[alarm].old_action, NULL);
+	if (sigismember(&alarms[alarm].old_mask, signal))
+		sigprocmask(SIG_BLOCK, &signals, NULL);
+	alarms[alarm].signal = 0;
+	close_claim();
+}
+
+/* If the timeout has expired, waits for its handler, which may run in a helper thread of the MPI
+ * library, to end the process: neither a result nor another exit status may follow its message. If
+ * that thread hangs, exits after 2 s. */
+void stop_if_timed_out(void)
+{
+	if (!timed_out)
+		return;
+	sleep_second();
+	sleep_second();
+	_exit(124);
+}
