@@ -17,9 +17,87 @@ calls='ziaprobe: error: rank'	# the second line of a rank that works in MPI_Init
 any="($late [0-5] on n[1-3] has (waited|spent) $s .*|$calls [0-5] on n[1-3] is in .* < .*)"
 interrupted='ziaprobe: warning: --where interrupted (1 rank|2 ranks) in MPI_Init; if (it|they) .*'
 
+# A library whose constructor does not return. When it runs, it creates the file Loading.$RANK.
+cat >"$tmp/hangs.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((constructor)) static void hang(void)
+{
+	char file[4096];
+
+	snprintf(file, sizeof file, "%s/Loading.%s", getenv("MARKS"), getenv("RANK"));
+	fclose(fopen(file, "w"));
+	for (;;)
+		pause();
+}
+END
+cc -shared -fPIC -o "$tmp/hangs.so" "$tmp/hangs.c" || exit 1
+
+# A program whose main thread waits on a stack of 4 KiB, while another one starts MPI, as in Go
+cat >"$tmp/small.c" <<'END'
+#include <mpi.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+static volatile int done;
+static void *start(void *unused)
+{
+	int provided;
+
+	MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+	MPI_Finalize();
+	done = 1;
+	return unused;
+}
+static void wait_on_small_stack(void)
+{
+	while (!done)
+		usleep(1000);
+}
+int main(void)
+{
+	static ucontext_t before, small;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *area = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	pthread_t thread;
+
+	mprotect(area, page, PROT_NONE);
+	pthread_create(&thread, NULL, start, NULL);
+	getcontext(&small);
+	small.uc_stack.ss_sp = area + page;
+	small.uc_stack.ss_size = page;
+	small.uc_link = &before;
+	makecontext(&small, wait_on_small_stack, 0);
+	swapcontext(&before, &small);
+	return pthread_join(thread, NULL);
+}
+END
+# A program that sets an alternate signal stack of 8 KiB, as Rust does, and starts MPI
+cat >"$tmp/alternate.c" <<'END'
+#include <mpi.h>
+#include <signal.h>
+#include <sys/mman.h>
+int main(void)
+{
+	char *area = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	stack_t alternate = {.ss_sp = area + 4096, .ss_size = 2 * 4096};
+
+	mprotect(area, 4096, PROT_NONE);
+	sigaltstack(&alternate, NULL);
+	return MPI_Init(NULL, NULL) || MPI_Finalize();
+}
+END
+
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	shim_build $mpi
+	for program in small alternate; do
+		"mpicc.$mpi" -pthread -o "$dir/$program" "$tmp/$program.c" || exit 1
+	done
 	echo '#include <mpi.h>
 		int main(void) { return MPI_Init(0, 0) || MPI_Finalize(); }' >"$dir/program.c"
 	"mpicc.$mpi" -o "$dir/program" "$dir/program.c" || exit 1
@@ -153,6 +231,42 @@ END
 		"ziaprobe: note: rank 2 on n2 is in .*wait4.* < \[shim\.so\] < $there" \
 		"ziaprobe: note: after 10 s: rank 3 on n2 $init" \
 		"ziaprobe: note: rank 3 on n2 is in .*nanosleep \[shim\.so\] < $there"
+	# Another thread of the rank hangs while it loads a library. The calls cannot be looked up,
+	# but the rank says what it is doing; the timeout ends it.
+	for order in t w tw wt; do
+		case $order in
+		t) set -- "$late $rank on $node $init" ;;
+		w) set -- "ziaprobe: note: after 99 s: rank $rank on $node $init" ;;
+		*) set -- "ziaprobe: note: after 99 s: rank $rank on $node $init" \
+			"$late $rank on $node $init" ;;
+		esac
+		expect loading-$order "$fails" "order=$order
+			export SHIM='$rank Pmix loading $tmp/hangs.so'
+			../ziatest $(echo $order | sed 's/./-& 99 /g') 2 \"\$srun\" &
+			../await Loading.$rank $rest"'
+			case $order in
+			*w*)
+				pkill -62 -x ziaprobe
+				../await_output "^ziaprobe: note: after" ;;
+			esac
+			case $order in
+			*t*) pkill -63 -x ziaprobe ;;
+			*) pkill -x srun ;;
+			esac
+			wait $!' \
+			"*$any" "$@" "*$any"
+	done
+	# The thread that called MPI_Init can handle the signal, although another one could not
+	# stand it; or it blocks all signals, and another thread prints the first line.
+	for program in small alternate; do
+		expect $program 124 "export SHIM='$rank Pmix nap 90'"'
+			../ziatest -t 15 2 "$srun" \
+				sh -c "LD_PRELOAD=\$LD_PRELOAD:../shim.so exec ../'$program'"' \
+			"*$any" "$late $rank on $node $init" \
+			"$calls $rank on $node is in .*nanosleep .* < $hook < .* < P?MPI_Init.*" "*$any"
+	done
+	expect deaf "$fails" "SHIM='$rank Pmix deaf'"' ../ziatest -t 15 2 "$srun"' \
+		"*$any" "$late $rank on $node $init" "*$any"
 	# A partner in the exchange is named; those that wait for others after it say nothing. After
 	# 15 s, even a busy machine has come so far.
 	expect where-exchange 0 \

@@ -16,11 +16,12 @@
  * another one, and a fence ends when its answer has been read. ziaprobe's read and write call those
  * of this file.
  *
- * Six COMMANDs are not run by a shell, but by the thread that reached CALL. "nap SECONDS" sleeps.
+ * Eight COMMANDs are not run by a shell, but by the thread that reached CALL. "nap SECONDS" sleeps.
  * "spin SECONDS" computes until it has used that much CPU time, at the highest priority that it is
  * allowed. "crowd SECONDS" mostly waits for a CPU, which it shares with child processes that
- * compute. "load FILE" loads a library, whose constructor is the fault. "jump SECONDS" sets the
- * clock. "slew RATE" sleeps for two seconds; from its beginning on, the clock gains RATE seconds
+ * compute. "load FILE" loads a library, whose constructor is the fault; "loading FILE" lets another
+ * thread load it, and waits until that thread ends the process. "deaf" starts another thread, blocks
+ * all signals in this one, and waits. "jump SECONDS" sets the clock. "slew RATE" sleeps for two seconds; from its beginning on, the clock gains RATE seconds
  * per second.
  *
  * If $WORK is set, every rank works for that many seconds after it has entered the first
@@ -114,6 +115,28 @@ static void crowd(double seconds)
 	sched_setaffinity(0, sizeof before, &before);
 }
 
+static void *load(void *file)
+{
+	if (!dlopen(file, RTLD_NOW))
+		abort();
+	return file;
+}
+
+static void *wait_forever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void start_thread(void *(*function)(void *), void *argument)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, function, argument) != 0)
+		abort();
+}
+
 static void carry_out(const char *command)
 {
 	char file[4096];
@@ -131,8 +154,17 @@ static void carry_out(const char *command)
 		syscall(SYS_clock_gettime, CLOCK_MONOTONIC_RAW, &slewed_since);
 		sleep(2);
 	} else if (sscanf(command, "load %4095s", file) == 1) {
-		if (!dlopen(file, RTLD_NOW))
-			abort();
+		load(file);
+	} else if (sscanf(command, "loading %4095s", file) == 1) {
+		start_thread(load, file);
+		wait_forever(NULL);
+	} else if (strcmp(command, "deaf") == 0) {
+		sigset_t all;
+
+		start_thread(wait_forever, NULL);
+		sigfillset(&all);
+		pthread_sigmask(SIG_BLOCK, &all, NULL);
+		wait_forever(NULL);
 	} else if (system(command) == -1)
 		abort();
 }
