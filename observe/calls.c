@@ -65,12 +65,15 @@ static void hold_stderr(void)
 int MPI_Init(int *argc, char ***argv)
 {
 	struct world launched;
+	bool is_clean;
 	int result;
 
 	hold_stderr();
 	if (!this_rank.at[MAIN_ENTERED]) /* libziaprobe.so may have seen MPI_Session_init */
 		note_main_entered();
 	read_arguments(argc, *argv, &run);
+	launched = world;
+	is_clean = launched.size < 0 && is_environment_clean();
 	enter_stack(__builtin_return_address(0));
 	result = PMPI_Init(argc, argv);
 	this_rank.at[INIT_RETURNED] = now();
@@ -79,14 +82,17 @@ int MPI_Init(int *argc, char ***argv)
 	forget_wire();
 	if (result != MPI_SUCCESS)
 		return result;
-	launched = world;
 	PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
-	if (world.size == 1 && launched.size > 1) {
+	if (world.size > 1)
+		return MPI_SUCCESS;
+	if (launched.size > 1)
 		report_mismatch(launched);
-		return MPI_ERR_OTHER;
-	}
-	return MPI_SUCCESS;
+	else if (is_clean && this_rank.at[START] > 0 && is_launched(this_rank.at[START], boot))
+		report_clean_environment();
+	else
+		return MPI_SUCCESS;
+	return MPI_ERR_OTHER;
 }
 
 /* Notes that this rank is in a call, STATE, in which it may wait for rank PEER. */
@@ -134,7 +140,7 @@ static void *allocate(int count, size_t size)
 }
 
 /* Returns the first line of MPI's version, in a static buffer. */
-static const char *mpi_version(void)
+const char *mpi_version(void)
 {
 	static char text[8192]; /* MPICH's maximum; Open MPI's is smaller */
 	int length;

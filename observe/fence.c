@@ -8,8 +8,8 @@
  *
  * A non-blocking fence returns at once and ends with a callback. Until then, the MPI library may do
  * work of its own. Open MPI may find afterwards that it need not wait; to wait, it calls usleep in
- * a loop until the callback arrives, so usleep is intercepted, too. With any other MPI, a rank is
- * assumed to wait as soon as it has entered the fence.
+ * a loop until the callback arrives, so usleep is intercepted, too. With any other MPI, and if Open
+ * MPI calls another usleep, a rank is assumed to wait as soon as it has entered the fence.
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
  * (readings.c); the look-ups of lookup.c; one of Open MPI's library, for non-blocking fences; and
@@ -43,6 +43,25 @@ void leave_mpi_init(void)
 	entered_count = FENCES;
 }
 
+/* The object that holds Open MPI's start-up, if this process uses Open MPI */
+static struct {
+	void *_Atomic base; /* where it is loaded; NULL if it has not been found */
+	function *const *usleep; /* where it holds the address of the usleep that it calls */
+	function *unbound; /* what it holds there until its first call */
+} open_mpi;
+
+/* Returns whether Open MPI calls another usleep than ours, which it does if it was loaded with
+ * RTLD_DEEPBIND. Then its naps cannot be seen. Async-signal-safe. */
+static bool naps_elsewhere(void)
+{
+#ifdef INTERPOSE
+	return open_mpi.base && (!open_mpi.usleep || (*open_mpi.usleep != open_mpi.unbound &&
+						      !is_own(*(void *const *)open_mpi.usleep)));
+#else
+	return false;
+#endif
+}
+
 /* Returns where this rank is in MPI_Init now. What it does in a non-blocking fence without waiting
  * is MPI_Init's own work, which is timed from the entry. Async-signal-safe. */
 struct position find_position(void)
@@ -51,13 +70,14 @@ struct position find_position(void)
 
 	for (int i = 0; i < FENCES && fences[i].entered; i++) {
 		struct fence *fence = fences + i;
-		bool has_left = fence->waited && fence->ended;
+		bool has_waited = fence->waited || (!fence->ended && naps_elsewhere());
+		bool has_left = has_waited && fence->ended;
 
 		if (fence->entered == FAILED)
 			continue;
 		position.since = has_left ? fence->ended : fence->entered;
 		position.work = has_left ? &fence->work_ended : &fence->work_entered;
-		position.waits = fence->waited && !has_left;
+		position.waits = has_waited && !has_left;
 	}
 	return position;
 }
@@ -140,6 +160,8 @@ static void complete_fence(int status, void *data)
 {
 	struct fence *fence = data;
 
+	if (naps_elsewhere())
+		fence->waited = true;
 	end_fence((int)(fence - fences));
 	fence->done(status, fence->data);
 }
@@ -183,23 +205,27 @@ FENCE_OF("PMI2", PMI2_KVS_Fence, (void), (), true);
 FENCE_OF("PMI", PMI_Barrier, (void), (), true);
 FENCE_OF("PMI", PMI_Allgather, (void *in, void *out, int length), (in, out, length), true);
 
-/* Returns the address at which the library that holds Open MPI's start-up is loaded, or NULL if
- * this process uses another MPI. It is looked up until it is found. If a plugin has loaded it
- * privately, as Python does, only CALLER's object knows it. */
-static void *open_mpi(void *caller)
+/* Returns the address at which the object that holds Open MPI's start-up is loaded, or NULL if this
+ * process uses another MPI. It is looked up until it is found. If a plugin has loaded it privately,
+ * as Python does, only CALLER's object knows it. */
+static void *find_open_mpi(void *caller)
 {
-	static _Atomic(void *) library;
-	Dl_info object;
+	Dl_info object, target;
 	void *init;
 
-	if (library)
-		return library;
+	if (open_mpi.base)
+		return open_mpi.base;
 	init = dlsym(RTLD_DEFAULT, "ompi_mpi_init");
 	if (!init && dladdr(caller, &object))
 		init = find_in_file(object.dli_fname, "ompi_mpi_init");
-	if (init && dladdr(init, &object))
-		library = object.dli_fbase;
-	return library;
+	if (!init || !dladdr(init, &object))
+		return NULL;
+	open_mpi.usleep = find_reference(init, "usleep");
+	if (open_mpi.usleep && dladdr(*(void *const *)open_mpi.usleep, &target) &&
+	    target.dli_fbase == object.dli_fbase)
+		open_mpi.unbound = *open_mpi.usleep;
+	open_mpi.base = object.dli_fbase;
+	return open_mpi.base;
 }
 
 static struct interposed interposed_PMIx_Fence_nb;
@@ -211,7 +237,7 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 			   void (*done)(int status, void *data), void *data)
 {
 	bool of_all = done && covers_all_ranks(procs, count);
-	int fence = enter_fence("PMIx", of_all, !open_mpi(CALLER)), result = -1;
+	int fence = enter_fence("PMIx", of_all, !find_open_mpi(CALLER)), result = -1;
 	__typeof__(PMIx_Fence_nb) *library =
 		(__typeof__(library))library_function(&interposed_PMIx_Fence_nb, CALLER);
 
@@ -247,7 +273,7 @@ EXPORTED int usleep(useconds_t us)
 	Dl_info object;
 
 	if (i >= 0 && !fences[i].waited && !fences[i].ended && dladdr(CALLER, &object) &&
-	    object.dli_fbase == open_mpi(CALLER))
+	    object.dli_fbase == find_open_mpi(CALLER))
 		fences[i].waited = true;
 	return nanosleep(&time, NULL);
 }

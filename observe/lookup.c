@@ -115,23 +115,94 @@ void *find_in_file(const char *file, const char *name)
 	return found && !is_own(found) ? found : NULL;
 }
 
+/* Returns the first of all loaded objects; the others follow it. */
+static struct link_map *loaded_objects(void)
+{
+	void *program = dlopen(NULL, RTLD_LAZY);
+	struct link_map *first = NULL;
+
+	if (program)
+		dlinfo(program, RTLD_DI_LINKMAP, &first);
+	return first;
+}
+
 /* Returns what CALLER would have reached as NAME if this file did not exist, or NULL. Normally,
  * RTLD_NEXT finds it. If not, its library was loaded with RTLD_LOCAL, along with a plugin. Then
  * CALLER's object is searched and, because a tail call hides the real caller, so are all other
  * loaded objects. */
 void *find_in_libraries(const char *name, void *caller)
 {
-	void *found = library_dlsym()(RTLD_NEXT, name), *program;
-	struct link_map *loaded = NULL;
+	void *found = library_dlsym()(RTLD_NEXT, name);
+	struct link_map *loaded = found ? NULL : loaded_objects();
 	Dl_info object;
 
 	if (!found && dladdr(caller, &object))
 		found = find_in_file(object.dli_fname, name);
-	if (!found && (program = dlopen(NULL, RTLD_LAZY)))
-		dlinfo(program, RTLD_DI_LINKMAP, &loaded);
 	for (; loaded && !found; loaded = loaded->l_next)
 		found = find_in_file(loaded->l_name, name);
 	return found;
+}
+
+/* Returns what the dynamic section of OBJECT has for TAG, or 0. */
+static ElfW(Addr) dynamic_value(const struct link_map *object, int tag)
+{
+	for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == tag)
+			return entry->d_un.d_ptr;
+	return 0;
+}
+
+/* Returns the address that the dynamic section of OBJECT has for TAG. glibc replaces the offset in
+ * the object by the address; on some machines, it does not. */
+static const void *dynamic_address(const struct link_map *object, int tag)
+{
+	ElfW(Addr) value = dynamic_value(object, tag);
+
+	return (const void *)(value < object->l_addr ? object->l_addr + value : value);
+}
+
+/* Returns where OBJECT holds the address of the function NAME, if that is in the table of
+ * relocations that the tags TABLE and SIZE describe; otherwise NULL. */
+static function *const *find_in_table(const struct link_map *object, const char *name, int table,
+				      int size)
+{
+	const char *relocation = dynamic_address(object, table);
+	const char *end = relocation + dynamic_value(object, size);
+	const ElfW(Sym) *symbols = dynamic_address(object, DT_SYMTAB);
+	const char *names = dynamic_address(object, DT_STRTAB);
+	bool has_addends =
+		dynamic_value(object, DT_RELA) || dynamic_value(object, DT_PLTREL) == DT_RELA;
+
+	while (relocation < end) {
+		const ElfW(Rel) *rel = (const ElfW(Rel) *)relocation; /* Rela begins like it. */
+		const ElfW(Sym) *symbol = symbols + (rel->r_info >> (sizeof(void *) == 8 ? 32 : 8));
+
+		if (strcmp(names + symbol->st_name, name) == 0)
+			return (function *const *)(object->l_addr + rel->r_offset);
+		relocation += has_addends ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
+	}
+	return NULL;
+}
+
+/* Returns where the object that contains ADDRESS holds the address of the function NAME, which it
+ * calls and another object defines; NULL if it calls none. If the call has not been bound yet, the
+ * address there lies in the object itself. */
+function *const *find_reference(const void *address, const char *name)
+{
+	Dl_info wanted, other;
+	function *const *found;
+
+	if (!dladdr(address, &wanted))
+		return NULL;
+	for (struct link_map *object = loaded_objects(); object; object = object->l_next) {
+		if (!dladdr(object->l_ld, &other) || other.dli_fbase != wanted.dli_fbase)
+			continue;
+		found = find_in_table(object, name, DT_JMPREL, DT_PLTRELSZ);
+		if (!found)
+			found = find_in_table(object, name, DT_RELA, DT_RELASZ);
+		return found ? found : find_in_table(object, name, DT_REL, DT_RELSZ);
+	}
+	return NULL;
 }
 
 /* Returns the function of a library that OURS, called by CALLER, calls in turn, or NULL. */

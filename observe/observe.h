@@ -38,6 +38,7 @@ extern bool holds_stderr;
 
 void note_libraries_loaded(void);
 void note_main_entered(void);
+const char *mpi_version(void);
 
 /* ---- options.c: the arguments of main ---- */
 
@@ -45,8 +46,13 @@ void read_arguments(int *argc, char **argv, struct run *run);
 
 /* ---- launcher.c: the launcher's variables, and whether MPI and the launcher match ---- */
 
+/* mpirun and its daemons */
+#define MPIRUN " mpirun mpiexec orterun prterun orted prted "
+
 struct world launched_world(void);
+bool is_environment_clean(void);
 void report_mismatch(struct world launched);
+void report_clean_environment(void);
 
 /* ---- readings.c: the clocks, and how this process spent its time ---- */
 
@@ -62,7 +68,10 @@ void note_work(enum mark mark);
 
 void identify_node(struct record *record);
 void read_creation(struct record *record, int64_t boot);
+bool is_among(const char *name, const char *names);
+const char *nearest_daemon(void);
 bool is_started_by_launcher(void);
+bool is_launched(int64_t since, int64_t boot);
 const char *program_name(void);
 int64_t program_size(void);
 
@@ -108,6 +117,7 @@ function *library_function(struct interposed *function, void *caller);
 function *next_function(const char *name);
 void *find_in_file(const char *file, const char *name);
 void *find_in_libraries(const char *name, void *caller);
+function *const *find_reference(const void *address, const char *name);
 bool is_own(const void *address);
 
 /* ---- state.c: what this rank is doing, in words, and who prints it ---- */
@@ -128,6 +138,7 @@ void note_state(enum state state, int rank, int64_t since);
 void note_time(int64_t us);
 enum state find_state(void);
 void print_state(const char *severity, const char *moment, const char *seconds);
+bool claim(const char *severity, int state, uint64_t calls);
 void close_claim(void);
 
 /* ---- stack.c: the calls that this rank is in ---- */

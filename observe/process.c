@@ -80,26 +80,40 @@ static struct process read_parent(struct process process, int64_t boot)
 	return read_process(path, boot);
 }
 
-/* mpirun and its daemons, and the processes known to start ranks, each between two blanks */
-#define MPIRUN " mpirun mpiexec orterun prterun orted prted "
+/* The processes known to start ranks, each between two blanks */
 #define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
 
-/* Returns whether the name of PROCESS, up to the first dot, is one of NAMES. Debian, for example,
- * installs mpirun as mpirun.openmpi. */
-static bool is_one_of(const char *names, const struct process *process)
+/* Returns whether NAME, up to the first dot, is one of NAMES, which are between blanks. Debian, for
+ * example, installs mpirun as mpirun.openmpi. */
+bool is_among(const char *name, const char *names)
 {
 	char word[20];
 
-	snprintf(word, sizeof word, " %.*s ", (int)strcspn(process->name, "."), process->name);
+	snprintf(word, sizeof word, " %.*s ", (int)MIN(strcspn(name, "."), 15), name);
 	return strstr(names, word) != NULL;
+}
+
+/* Returns the name of the nearest daemon among the parent and the next eight ancestors, in a static
+ * buffer; an empty string if there is none, or if they cannot be seen. */
+const char *nearest_daemon(void)
+{
+	static struct process ancestor;
+
+	ancestor = read_process("/proc/self/stat", 0);
+	for (int i = 0; i <= 8 && ancestor.parent > 0; i++) {
+		ancestor = read_parent(ancestor, 0);
+		if (is_among(ancestor.name, DAEMONS))
+			return ancestor.name;
+	}
+	return "";
 }
 
 /* Returns whether PARENT, which created this process, first waited until all nodes had a daemon, as
  * mpirun and its daemons do. Intel MPI's hydra does so, too, but MPICH's does not. */
 static bool waits_for_daemons(const struct process *parent)
 {
-	return is_one_of(MPIRUN, parent) ||
-	       (is_one_of(" hydra_pmi_proxy ", parent) && getenv("I_MPI_HYDRA_UUID"));
+	return is_among(parent->name, MPIRUN) ||
+	       (is_among(parent->name, " hydra_pmi_proxy ") && getenv("I_MPI_HYDRA_UUID"));
 }
 
 /* Returns whether this process was started by the launcher itself, and not by a process that the
@@ -109,7 +123,7 @@ bool is_started_by_launcher(void)
 	struct process self = read_process("/proc/self/stat", 0), parent = read_parent(self, 0);
 
 	return to_number(getenv("SLURM_TASK_PID"), INT_MAX) == getpid() ||
-	       is_one_of(DAEMONS, &parent);
+	       is_among(parent.name, DAEMONS);
 }
 
 struct pair {
@@ -127,13 +141,24 @@ static struct pair find_created(struct pair own, int64_t since, int launcher, in
 	struct pair pair = own;
 
 	for (int i = 0; i <= 8 && pair.child.born >= since; i++) {
-		if (pair.child.parent == launcher || is_one_of(DAEMONS, &pair.parent))
+		if (pair.child.parent == launcher || is_among(pair.parent.name, DAEMONS))
 			return pair;
 		if (pair.parent.born == UNKNOWN)
 			return (struct pair){pair.parent, pair.parent}; /* both unknown */
 		pair = (struct pair){pair.parent, read_parent(pair.parent, boot)};
 	}
 	return own;
+}
+
+/* Returns whether a daemon of a launcher created this process, or a wrapper around it, since the stamp
+ * SINCE. BOOT is the stamp at which this node booted. */
+bool is_launched(int64_t since, int64_t boot)
+{
+	struct process self = read_process("/proc/self/stat", boot);
+	struct pair own = {self, read_parent(self, boot)};
+	struct pair created = find_created(own, since - 2 * TICK, -1, boot);
+
+	return is_among(created.parent.name, DAEMONS);
 }
 
 /* Fills in when this process, or the wrapper around it, and its parent were created, the parent's

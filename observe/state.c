@@ -55,11 +55,11 @@ static void describe_work(char *text, size_t size, const struct reading *earlier
 
 static int claimed = -1; /* the last socket of claim() */
 
-/* Returns whether this is the job's first process on this node to claim STATE, in the calls with the
- * hash CALLS, for a message of SEVERITY. It binds an abstract Unix socket named after these and the
+/* Returns whether this is the job's first process on this node to claim a message of SEVERITY about
+ * STATE, in the calls with the hash CALLS. It binds an abstract Unix socket named after these and the
  * start, so the others find that name in use. If bind() fails for any other reason, the process
  * counts as the first. */
-static bool claim(const char *severity, enum state state, uint64_t calls)
+bool claim(const char *severity, int state, uint64_t calls)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
@@ -69,7 +69,7 @@ static bool claim(const char *severity, enum state state, uint64_t calls)
 	return bind(claimed, (struct sockaddr *)&name, sizeof name) == 0 || errno != EADDRINUSE;
 }
 
-/* Closes the socket of --where, so that the user's program does not get it. */
+/* Closes the socket of the last claim, so that the user's program does not get it. */
 void close_claim(void)
 {
 	if (claimed >= 0)

@@ -156,6 +156,7 @@ static void measure(void)
 	run_ziaprobe();
 	uselocale(before); /* glibc's C locale is static, and need not be freed */
 	unwatch_thread();
+	close_claim();
 	disarm(TIMEOUT);
 	disarm(WHERE);
 	if (holds_stderr)
@@ -166,7 +167,8 @@ static void measure(void)
  * one, and if ziatest launched this process. */
 static int start(struct interposed *our, void *caller, struct call call)
 {
-	const char *missing;
+	struct world launched;
+	const char *reason;
 
 	call.library = library_function(our, caller);
 	if (!call.library)
@@ -175,15 +177,15 @@ static int start(struct interposed *our, void *caller, struct call call)
 	if (!arguments || atomic_exchange(&called, true))
 		return carry_out(&call);
 	measured_call = call;
-	missing = find_mpi(call.library);
-	if (!missing) {
+	reason = find_mpi(call.library);
+	if (!reason) {
 		measure();
 	} else {
+		launched = launched_world();
+		if (launched.rank < 0 ? claim("unknown", 0, 0) : launched.rank == 0)
+			print_error("nothing was measured: %s\n", reason);
 		measured_call.result = carry_out(&call);
-		if (launched_world().rank <= 0)
-			print_error("nothing was measured: the MPI library of %s has no %s; MPI 3 "
-				    "or later is needed\n",
-				    program_name(), missing);
+		close_claim();
 	}
 	clean_environment();
 	return measured_call.result;

@@ -4,8 +4,9 @@
  * The functions are those of the library that the program's call reaches or, if that is a
  * profiler's, of a library that it depends on, or of any that is loaded. Which of the three binary
  * interfaces they have shows in their library: its name is libmpi_abi if it is the standard one
- * (MPI 5.0, chapter 21); Open MPI's has an object for each constant; and all others have the
- * constants of MPICH. A profiler may have replaced some of the functions, but is unlikely to have
+ * (MPI 5.0, chapter 21); Open MPI's has an object for each constant; and MPICH's, which others share,
+ * says its name. Any other MPI has handles that are not known here: the wrong ones would end the
+ * user's program. A profiler may have replaced some of the functions, but is unlikely to have
  * replaced all.
  *
  * On the clock: all of it, some 40 us.
@@ -34,6 +35,18 @@ static void *object(const char *name, const char *library)
 	return copy ? copy : find_in_file(library, name);
 }
 
+/* Returns whether VERSION, the first line of a library's version, is that of MPICH or of one that has
+ * its binary interface. */
+static bool is_mpich(const char *version)
+{
+	static const char *const names[] = {"MPICH", "MVAPICH", "Intel(R) MPI", "ParaStation MPI"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strstr(version, names[i]))
+			return true;
+	return false;
+}
+
 const char *find_mpi(void (*init)(void))
 {
 	static const struct {
@@ -42,6 +55,7 @@ const char *find_mpi(void (*init)(void))
 	} functions[] = {
 #define MPI_ENTRY(name, parameters) {&PMPI_##name, "PMPI_" #name},
 		MPI_FUNCTIONS(MPI_ENTRY)};
+	static char reason[400];
 	const char *open_mpi = NULL; /* a library */
 	bool is_standard = false;
 	Dl_info called = {.dli_fname = ""}, library;
@@ -52,8 +66,12 @@ const char *find_mpi(void (*init)(void))
 
 		if (!found)
 			found = find_in_libraries(functions[i].name, NULL);
-		if (!found || !dladdr(found, &library))
-			return functions[i].name;
+		if (!found || !dladdr(found, &library)) {
+			snprintf(reason, sizeof reason,
+				 "the MPI library of %s has no %s; MPI 3 or later is needed",
+				 program_name(), functions[i].name);
+			return reason;
+		}
 		*(void **)functions[i].variable = found;
 		is_standard |= strstr(library.dli_fname, "/libmpi_abi") != NULL;
 		if (find_in_file(library.dli_fname, "ompi_mpi_comm_world"))
@@ -69,11 +87,16 @@ const char *find_mpi(void (*init)(void))
 		MPI_BYTE = object("ompi_mpi_byte", open_mpi);
 		MPI_INT64_T = object("ompi_mpi_int64_t", open_mpi);
 		MPI_STATUS_IGNORE = (void *)0;
-	} else {
+	} else if (is_mpich(mpi_version())) {
 		MPI_COMM_WORLD = (void *)0x44000000;
 		MPI_BYTE = (void *)0x4c00010d;
 		MPI_INT64_T = (void *)0x4c00083a;
 		MPI_STATUS_IGNORE = (void *)1;
+	} else {
+		snprintf(reason, sizeof reason,
+			 "Ziatest does not know the MPI library of %s, \"%.200s\"", program_name(),
+			 mpi_version());
+		return reason;
 	}
 	return NULL;
 }

@@ -54,7 +54,7 @@ MPI_FUNCTIONS(MPI_DECLARE)
 #define MPI_Comm_size PMPI_Comm_size
 
 /* Sets these variables, given INIT, the function with which the program starts MPI. Returns NULL
- * or, if a function is missing, its name. */
+ * or, if that is not possible, the reason, in a static buffer. */
 const char *find_mpi(void (*init)(void));
 
 /* libziaprobe.c defines MPI_Init and PMPI_Init for the program. In the other sources, the first is

@@ -20,10 +20,10 @@ all          fcntl
 all          3*(REALTIME BOOTTIME REALTIME) 3*(REALTIME MONOTONIC_RAW REALTIME)
 # The work of this thread so far, for which a file is opened, and the stamp of main
 all          syscall:gettid open:schedstat work REALTIME
-# The size and the rank that the launcher gives. The first launcher that gives a size wins.
-all          getenv:OMPI_COMM_WORLD_SIZE getenv:OMPI_COMM_WORLD_RANK getenv:PMI_SIZE getenv:PMI_RANK
-openmpi      getenv:FLUX_JOB_SIZE getenv:FLUX_TASK_RANK
-openmpi      getenv:SLURM_STEP_NUM_TASKS getenv:SLURM_PROCID
+# The size and the rank that launchers give
+all          getenv:OMPI_COMM_WORLD_RANK getenv:OMPI_COMM_WORLD_SIZE getenv:PMI_RANK getenv:PMI_SIZE
+all          getenv:FLUX_TASK_RANK getenv:FLUX_JOB_SIZE
+all          getenv:SLURM_PROCID getenv:SLURM_STEP_NUM_TASKS
 # The timeout is armed: a timer for this thread, one for the process, and one that kills it.
 timeout      REALTIME syscall:gettid 3*(syscall:timer_create) sigaction sigprocmask
 timeout      MONOTONIC 3*(syscall:timer_settime)

@@ -153,11 +153,11 @@ static void carry_out(const char *command)
 	else if (sscanf(command, "slew %lf", &slew_rate) == 1) {
 		syscall(SYS_clock_gettime, CLOCK_MONOTONIC_RAW, &slewed_since);
 		sleep(2);
-	} else if (sscanf(command, "load %4095s", file) == 1) {
-		load(file);
 	} else if (sscanf(command, "loading %4095s", file) == 1) {
 		start_thread(load, file);
 		wait_forever(NULL);
+	} else if (sscanf(command, "load %4095s", file) == 1) {
+		load(file);
 	} else if (strcmp(command, "deaf") == 0) {
 		sigset_t all;
 
