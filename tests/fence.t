@@ -56,6 +56,18 @@ int PMI_Barrier(void);
 int call(void) { return PMI_Barrier(); }
 int find_release(void) { return dlsym(RTLD_DEFAULT, "release") != 0; }
 END
+# Another library, and a wrapper, which looks the function up in the first library
+echo 'int PMI_Barrier(void) { return 20; }' >other.c
+cat >wrapper.c <<'END'
+#include <dlfcn.h>
+int PMI_Barrier(void)
+{
+	int (*next)(void);
+
+	*(void **)&next = dlsym(dlopen("./liblibrary.so", RTLD_NOW | RTLD_LOCAL), "PMI_Barrier");
+	return 10 + next();
+}
+END
 # A preloaded library, whose getppid() calls the next one
 cat >next.c <<'END'
 #define _GNU_SOURCE
@@ -72,11 +84,13 @@ int getppid(void)
 	return next();
 }
 END
-# A program that calls PMI_Barrier twice and prints the results; with 'FILE FUNCTION', a function
-# that it looks up in a file opened privately; with 'many', it calls it ten times. For each fence,
-# it then prints how much work was done since the previous one, when the fence was entered and, if
-# the rank waited in it, when it was left. Finally, it prints how much work was done after the last
-# of these. The clock advances by 1 each time it is read.
+# A program that calls PMI_Barrier twice and prints the results. With 'FILE FUNCTION', it calls a
+# function that it looks up in a file opened privately; with 'FILE FUNCTION OTHER', it looks the
+# second one up in OTHER; with 'many', it calls PMI_Barrier ten times. For each fence, it then prints
+# how much work was done since the previous one, when the fence was entered and, if the rank waited
+# in it, when it was left. Finally, it prints how much work was done after the last of these. The
+# clock advances by 1 each time it is read. With an empty FILE, it only prints whether look-ups that
+# name no file find FUNCTION.
 cat >main.c <<'END'
 #include "observe.h"
 #include <dlfcn.h>
@@ -124,10 +138,17 @@ int main(int argc, char **argv)
 	if (strcmp(mode, "many") == 0) {
 		for (int i = 0; i < 10; i++)
 			call();
+	} else if (argc > 1 && !*mode) {
+		puts(dlsym(RTLD_DEFAULT, argv[2]) || dlsym(dlopen(NULL, RTLD_NOW), argv[2])
+			     ? "found"
+			     : "none");
+		return 0;
 	} else {
 		if (*mode)
 			*(void **)&call = dlsym(dlopen(mode, RTLD_NOW | RTLD_LOCAL), argv[2]);
 		first = call();
+		if (argc > 3)
+			*(void **)&call = dlsym(dlopen(argv[3], RTLD_NOW | RTLD_LOCAL), argv[2]);
 		second = call();
 		printf("%d %d:", first, second);
 	}
@@ -413,7 +434,7 @@ built() {
 }
 with="-Wl,--no-as-needed -L. -Wl,-rpath,$tmp -llibrary"
 twice='1 2: 1:1-2 2:3-4 997'	# two fences, from 1 to 2 and from 3 to 4
-for library in library ompi nap early; do
+for library in library ompi nap early other wrapper; do
 	cc -shared -fPIC -o lib$library.so $library.c || exit 1
 done
 # shellcheck disable=SC2086 # options
@@ -422,6 +443,7 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	cc -O2 -shared -fPIC -o tail.so plugin.c $with || exit 1
 	built linked main.c $with
 	built private main.c
+	built wrapped main.c -Wl,--no-as-needed -L. -Wl,-rpath,$tmp -lwrapper
 	built pmix pmix.c $with -lompi -lnap
 	built wire wire.c $with -learly
 	built libmain.so main.c -shared -fPIC
@@ -445,6 +467,11 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 			"$(./$program ./liblibrary.so PMI_Barrier)" "$twice"
 	done
 	is "$name, preloaded, no library" "$(./preloaded)" '-1 -1: 1:1-2 2:3-4 997'
+	is "$name, two libraries, of which each caller runs its own" \
+		"$(./private ./liblibrary.so PMI_Barrier ./libother.so)" '1 20: 1:1-2 999'
+	is "$name, a wrapper that looks the next function up sees all calls" \
+		"$(./wrapped)" '11 12: 1:1-2 2:3-4 997'
+	is "$name, a function that no library has" "$(./private '' PMI_Barrier)/$(./linked '' PMI_Barrier)" none/found
 	is "$name, PMIx" "$(./pmix)" "$(cat expected)"
 	is "$name, PMI's wire: reads and writes do what they do without ziaprobe" \
 		"$(./wire 2>wire.counted)" "$(./bare 2>bare.counted)"

@@ -9,19 +9,27 @@ nodes=3
 error='ziaprobe: error:'
 python=/usr/bin/python3	# Debian's has Debian's mpi4py
 
-# A program that does not know MPI. With LIBRARY, it looks MPI_Init up there, which is measured.
-# With LIBRARY NAME, it calls NAME there, which calls MPI_Init, but searches LIBRARY's own libraries
-# first, so that libziaprobe.so cannot see it.
+# A program that does not know MPI, and must not find it. With LIBRARY, it looks MPI_Init up there,
+# which is measured. With LIBRARY NAME, it calls NAME there, which is MPI_Init or calls it, and
+# LIBRARY searches its own libraries first; on the node $LATE, it sleeps before.
 cat >"$tmp/unseen.c" <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
 	int (*init)(int *, char ***), (*finalize)(void), flags = RTLD_NOW | RTLD_LOCAL;
+	char host[64];
 	void *library;
 
 	if (argc < 2)
-		return 0;
+		return dlsym(RTLD_DEFAULT, "MPI_Init") ||
+		       dlsym(dlopen(NULL, RTLD_NOW), "PMPI_Init_thread");
+	gethostname(host, sizeof host);
+	if (getenv("LATE") && strcmp(getenv("LATE"), host) == 0)
+		sleep(2);
 	library = dlopen(argv[1], argc > 2 ? flags | RTLD_DEEPBIND : flags);
 	*(void **)&init = dlsym(library, argc > 2 ? argv[2] : "MPI_Init");
 	*(void **)&finalize = dlsym(library, "MPI_Finalize");
@@ -33,6 +41,41 @@ cat >"$tmp/deep.c" <<'END'
 #include <mpi.h>
 int start(int *argc, char ***argv) { return MPI_Init(argc, argv); }
 END
+
+# An MPI library with handles of its own, such as HPE MPT's, and a program of it. A handle that it
+# does not know ends the program.
+cat >"$tmp/foreign.c" <<'END'
+#ifdef PROGRAM
+int MPI_Init(int *, char ***);
+int main(int argc, char **argv) { return MPI_Init(&argc, &argv) || argc != 2; }
+#else
+#include <stdlib.h>
+#include <string.h>
+#define DEFINE(name, ...) int PMPI_##name __VA_ARGS__
+#define REFUSE(...) DEFINE(__VA_ARGS__, (void) { abort(); })
+int MPI_Init(int *argc, char ***argv) { return !argc || !argv; }
+DEFINE(Get_library_version, (char *text, int *length))
+{
+	strcpy(text, "Foreign 2.30, 2026\nMPICH");
+	*length = strlen(text);
+	return 0;
+}
+REFUSE(Abort)
+REFUSE(Comm_rank)
+REFUSE(Comm_size)
+REFUSE(Gather)
+REFUSE(Get_processor_name)
+REFUSE(Ibarrier)
+REFUSE(Ibcast)
+REFUSE(Recv)
+REFUSE(Send)
+REFUSE(Sendrecv)
+REFUSE(Test)
+#endif
+END
+cc -shared -fPIC -o "$tmp/libforeign.so" "$tmp/foreign.c" &&
+	cc -DPROGRAM -o "$tmp/foreign" "$tmp/foreign.c" -L"$tmp" -lforeign \
+		-Wl,-rpath,"$tmp" || exit 1
 
 # A library whose dlsym calls the C library's
 cat >"$tmp/dlsym.c" <<'END'
@@ -227,11 +270,31 @@ for mpi in openmpi mpich; do
 	expect own-probe 0 "../ziatest 2 '$srun' ../ziaprobe \$(date +'%s %6N') 2" \
 		"$result" "$one_node" "$result" "$one_node"
 
-	# Nothing is measured, or only what is looked up.
+	# A library whose naps cannot be seen
 	unseen=$tmp/unseen
+	expect deepbind 0 "LATE=$node $launch $unseen $library MPI_Init" "$result"
+
+	# Nothing is measured, or only what is looked up.
+	unknown="$error nothing was measured: Ziatest does not know the MPI library of foreign, \
+\"Foreign 2\.30, 2026\""
+	expect unranked 0 "../ziatest 1 'env -u SLURM_STEP_NUM_TASKS -u SLURM_PROCID N={}' \
+		$tmp/foreign 1" "$unknown"
 	for launcher in "$srun" "$mpirun"; do
 		start="../ziatest 2 '$launcher'" by=${launcher%% *}
 		expect "bare-$by" 0 "$start $unseen" "$(nothing unseen)"
+		expect "foreign-$by" 0 "$start $tmp/foreign 1" "$unknown"
+		# In a shell within another launch, whose variables would make all ranks 0, or 63.
+		# Each launcher replaces its own.
+		for left in 1:0 64:63; do
+			size=${left%:*} left_rank=${left#*:}
+			expect "left-$size-$by" 0 "export PMI_SIZE=$size PMI_RANK=$left_rank
+				export FLUX_JOB_SIZE=$size FLUX_TASK_RANK=$left_rank
+				case $by in
+				srun) export OMPI_COMM_WORLD_SIZE=$size \
+					OMPI_COMM_WORLD_RANK=$left_rank ;;
+				esac
+				$start $unseen" "$(nothing unseen)"
+		done
 		expect "exec-$by" 0 "$start sh -c 'exec $unseen'" "$(nothing unseen)"
 		expect "lookup-$by" 0 "$start $unseen $library" "$result" "$one_node"
 		expect "deep-$by" 0 "$start $unseen $dir/deep.so start" "$(nothing unseen)"
@@ -278,6 +341,7 @@ for mpi in openmpi mpich; do
 	late spin setup $node ', mostly on the CPU'
 	late library exec $node "$slept"
 	late clear setup $node "$slept"
+	late deepbind setup $node "$slept"
 	late in-pid exec $node "$slept"
 	late in-mount exec $node "$slept"
 	like "$mpi, in-pid: no creation is known, and the rest is whole" \

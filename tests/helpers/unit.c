@@ -78,7 +78,7 @@ static void is_parsed(const char *words, int64_t start_us, int ppn, int seconds)
 
 /* Checks that an environment of nothing but TEXT, with a blank between the entries, gives SIZE and
  * RANK; -1 means that it does not give the value. */
-static void is_launched(const char *text, int size, int rank)
+static void is_variable(const char *text, int size, int rank)
 {
 	static char copy[200];
 	struct world got;
@@ -89,6 +89,32 @@ static void is_launched(const char *text, int size, int rank)
 	got = launched_world();
 	if (!ok(got.size == size && got.rank == rank, text))
 		printf("# got size %d, rank %d\n", got.size, got.rank);
+}
+
+/* Like is_variable(), in a child of a process that bears the NAME of a daemon. */
+static void is_launched_by(const char *name, const char *text, int size, int rank)
+{
+	char own[16];
+	int status;
+	pid_t child;
+
+	prctl(PR_GET_NAME, own);
+	prctl(PR_SET_NAME, name);
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		int before = failed;
+
+		printf("# below %s\n", name);
+		is_variable(text, size, rank);
+		fflush(stdout);
+		_exit(failed > before);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		abort();
+	prctl(PR_SET_NAME, own);
+	count++;
+	failed += WEXITSTATUS(status);
 }
 
 /* Returns how long this thread has been on a CPU, in us. */
@@ -203,14 +229,31 @@ static void test_result(void)
 
 static void test_launchers(void)
 {
-	is_launched("HOME=/ SLURM_PROCID=0", -1, -1);
-	is_launched("SLURM_PROCID=0 PMIX_RANK=3", -1, 3);
-	is_launched("PMIX_RANK=3 SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=5", 8, 5);
-	is_launched("XPMI_SIZE=8 PMI_SIZE_=8 PMI_RANK=0 PMI_SIZE=2", 2, 0);
+	is_variable("HOME=/ SLURM_PROCID=0", -1, -1);
+	is_variable("SLURM_PROCID=0 PMIX_RANK=3", -1, 3);
+	is_variable("PMIX_RANK=3 SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=5", 8, 5);
+	is_variable("XPMI_SIZE=8 PMI_SIZE_=8 PMI_RANK=0 PMI_SIZE=2", 2, 0);
 	/* The first variable in the list decides, in whatever order they are set. */
-	is_launched("SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1 PMI_SIZE=1 PMI_RANK=0", 1, 0);
-	is_launched("PMI_SIZE=1 PMI_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=2", 4, 2);
-	is_launched("PMI_SIZE=x OMPI_COMM_WORLD_SIZE= SLURM_STEP_NUM_TASKS=3", 3, -1);
+	is_variable("SLURM_STEP_NUM_TASKS=32 SLURM_PROCID=1 PMI_SIZE=1 PMI_RANK=0", 1, 0);
+	is_variable("PMI_SIZE=1 PMI_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=2", 4, 2);
+	is_variable("PMI_SIZE=x OMPI_COMM_WORLD_SIZE= SLURM_STEP_NUM_TASKS=3", 3, -1);
+	is_variable("PMI_SIZE=4 PMI_RANK=3 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3", 4, 3);
+	is_variable("PMI_SIZE=4 PMI_RANK=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3", 4, 0);
+}
+
+#define OMPI "OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 "
+#define PMI "PMI_SIZE=64 PMI_RANK=63 "
+#define FLUX "FLUX_JOB_SIZE=5 FLUX_TASK_RANK=4 "
+#define SLURM "SLURM_STEP_NUM_TASKS=6 SLURM_PROCID=2 "
+static void test_leftovers(void)
+{
+	is_launched_by("slurmstepd", OMPI PMI FLUX SLURM, 6, 2);
+	is_launched_by("orted", OMPI PMI FLUX SLURM, 1, 0);
+	is_launched_by("mpirun.openmpi", SLURM FLUX PMI OMPI, 1, 0);
+	is_launched_by("hydra_pmi_proxy", OMPI PMI SLURM, 64, 63);
+	is_launched_by("flux-shell", PMI FLUX SLURM, 5, 4);
+	is_launched_by("prted", PMI SLURM "PMIX_RANK=3", -1, 3);
+	is_launched_by("sh", OMPI PMI SLURM, 1, 0);
 }
 
 /* Returns from when on this process certainly existed, counted from main, which it entered 50 ticks
@@ -302,6 +345,7 @@ int main(void)
 	test_arguments();
 	test_result();
 	test_launchers();
+	test_leftovers();
 	test_creation();
 	test_daemons();
 	test_offset();
