@@ -81,6 +81,7 @@ END
 cat >"$tmp/alternate.c" <<'END'
 #include <mpi.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
 int main(void)
 {

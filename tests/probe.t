@@ -19,7 +19,7 @@ misplaced() {
 # rows FILE: prints the number of complete rows after the header, if there is nothing else
 rows() {
 	awk -F , '
-	NF != 33 || (NR == 1) != /^started,/ { exit bad = 1 }
+	NF != 36 || (NR == 1) != /^started,/ { exit bad = 1 }
 	END { if (!bad) print NR - 1 }' "$1"
 }
 
