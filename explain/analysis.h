@@ -95,7 +95,8 @@ struct path {
 struct outlier {
 	const struct phase *phase; /* NULL if there is none */
 	int64_t excess; /* how far it is above the median */
-	int others; /* how many other ranks of its block have at least half of that excess */
+	int others; /* how many other ranks have at least half of that excess in the same phase */
+	int nodes; /* how many nodes these ranks and its own are on */
 	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */
 };
 
@@ -106,8 +107,8 @@ int64_t sum_path(const struct run *run, const struct path *path, enum column col
 /* ---- report.c: what -v prints, and the names and formats that files.c uses as well ---- */
 
 extern const char *const column_names[COLUMNS];
-const char *format_ms(int64_t us);
-const char *format_value(enum column column, int64_t value);
+void print_ms(FILE *file, int width, int64_t us);
+void print_value(FILE *file, int width, enum column column, int64_t value);
 int print_report(const struct run *run, const struct path *path, const struct outlier *outlier);
 
 /* ---- files.c: the files that --csv and --ranks write ---- */

@@ -95,12 +95,30 @@ static int close_file(FILE *file, const char *name)
 	return 0;
 }
 
-/* Writes the next cell of a row: TEXT, in which commas are replaced. */
-static void write_text(FILE *file, const char *text)
+/* Writes the next cell of a row: TEXT up to END or, if it has none, all of it. Commas are
+ * replaced. */
+static void write_part(FILE *file, const char *text, char end)
 {
 	fputc(',', file);
-	for (; *text; text++)
+	for (; *text && *text != end; text++)
 		fputc(*text == ',' ? '?' : *text, file);
+}
+
+static void write_text(FILE *file, const char *text)
+{
+	write_part(file, text, '\0');
+}
+
+static void write_value(FILE *file, enum column column, int64_t value)
+{
+	fputc(',', file);
+	print_value(file, 0, column, value);
+}
+
+static void write_ms(FILE *file, int64_t us)
+{
+	fputc(',', file);
+	print_ms(file, 0, us);
 }
 
 static void write_outlier(FILE *file, const struct run *run, const struct outlier *outlier)
@@ -108,14 +126,15 @@ static void write_outlier(FILE *file, const struct run *run, const struct outlie
 	const struct phase *phase = outlier->phase;
 
 	if (!phase) {
-		fputs(",,,,,", file);
+		fputs(",,,,,,", file);
 		return;
 	}
 	write_text(file, column_names[phase->column]);
 	fprintf(file, ",%d", phase->end.rank);
 	write_text(file, run->records[phase->end.rank].host);
-	write_text(file, format_ms(outlier->excess));
+	write_ms(file, outlier->excess);
 	write_text(file, outlier->kind < COLUMNS ? column_names[outlier->kind] : "");
+	fprintf(file, ",%d", outlier->nodes);
 }
 
 /* Appends the result's row to the file of --csv. Returns the exit status. */
@@ -124,9 +143,9 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	const char *header = make_header(
 		"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host",
 		path_columns,
-		"outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,"
-		"offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,"
-		"mpi");
+		"outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,"
+		"mpi_init_max_ms,offset_ms,offset_host,reference_host,offset_bound_ms,program,"
+		"executable_bytes,mpi,daemon,fence_interface");
 	FILE *file = open_file("--csv", run->csv, header, true);
 	time_t seconds = (time_t)(run->start / 1000000);
 	char started[32];
@@ -136,21 +155,24 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
 		run->n, run->size);
-	write_text(file, format_ms(run->time));
-	write_text(file, format_ms(run->corrected));
+	write_ms(file, run->time);
+	write_ms(file, run->corrected);
 	fprintf(file, ",%d", run->slowest);
 	write_text(file, run->records[run->slowest].host);
 	for (const enum column *column = path_columns; *column < COLUMNS; column++)
-		write_text(file, format_value(*column, sum_path(run, path, *column)));
+		write_value(file, *column, sum_path(run, path, *column));
 	write_outlier(file, run, outlier);
-	write_text(file, format_ms(summarise(run, NULL, WHOLE_INIT).max));
-	write_text(file, format_ms(run->offsets[run->worst_clock].value));
+	write_ms(file, summarise(run, NULL, WHOLE_INIT).max);
+	write_ms(file, run->offsets[run->worst_clock].value);
 	write_text(file, run->records[run->worst_clock * run->n].host);
 	write_text(file, run->records[run->reference_clock * run->n].host);
-	write_text(file, format_ms(run->offsets[run->worst_clock].bound));
+	write_ms(file, run->offsets[run->worst_clock].bound);
 	write_text(file, run->program);
-	fprintf(file, ",%lld,%.*s\n", (long long)run->program_bytes, (int)strcspn(run->mpi, ","),
-		run->mpi);
+	fprintf(file, ",%lld", (long long)run->program_bytes);
+	write_part(file, run->mpi, ',');
+	write_part(file, run->records[0].parent, '.'); /* Debian has mpirun.openmpi */
+	write_text(file, run->fence_interface ? run->fence_interface : "");
+	fputc('\n', file);
 	return close_file(file, run->csv);
 }
 
@@ -167,8 +189,8 @@ int write_ranks(const struct run *run)
 		fprintf(file, "%d,%d", rank, rank / run->n + 1);
 		write_text(file, run->records[rank].host);
 		for (const enum column *column = rank_columns; *column < COLUMNS; column++)
-			write_text(file, format_value(*column, run->values[rank].in[*column]));
-		write_text(file, format_ms(correction(run, rank)));
+			write_value(file, *column, run->values[rank].in[*column]);
+		write_ms(file, correction(run, rank));
 		fputc('\n', file);
 	}
 	return close_file(file, run->ranks);

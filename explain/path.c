@@ -49,17 +49,21 @@ static enum column find_kind(const struct run *run, const struct phase *phase)
 	return kind;
 }
 
-/* Returns how many other ranks of PHASE's block have a phase that ends at the same mark and is at
- * least LEAST long. */
-static int count_others(const struct run *run, const struct phase *phase, int64_t least)
+/* Counts the ranks that have at least half of the excess of OUTLIER in the same phase, and their
+ * nodes: what is slow is often not a node, but a rack. */
+static void count_alike(const struct run *run, struct outlier *outlier)
 {
-	struct point end = phase->end;
-	int first = end.rank / run->n * run->n, count = 0;
+	int64_t least = outlier->phase->us - outlier->excess / 2;
+	int ranks = 0, latest_block = -1;
 
-	for (int rank = first; rank < first + run->n; rank++)
-		if (rank != end.rank && find_phase(run, rank, end.mark).us >= least)
-			count++;
-	return count;
+	for (int rank = 0; rank < run->size; rank++) {
+		if (find_phase(run, rank, outlier->phase->end.mark).us < least)
+			continue;
+		ranks++;
+		outlier->nodes += rank / run->n != latest_block;
+		latest_block = rank / run->n;
+	}
+	outlier->others = ranks - 1;
 }
 
 /* Finds the phase of PATH that is furthest above the median of the same phase over all ranks.
@@ -67,7 +71,7 @@ static int count_others(const struct run *run, const struct phase *phase, int64_
  * one. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
-	struct outlier outlier = {NULL, 0, 0, COLUMNS};
+	struct outlier outlier = {NULL, 0, 0, 0, COLUMNS};
 	const struct phase *phase;
 
 	for (phase = path->phase + path->first; phase < path->phase + PHASES; phase++) {
@@ -85,9 +89,9 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 			outlier.excess = excess;
 		}
 	}
-	if ((phase = outlier.phase)) {
-		outlier.kind = find_kind(run, phase);
-		outlier.others = count_others(run, phase, phase->us - outlier.excess / 2);
+	if (outlier.phase) {
+		outlier.kind = find_kind(run, outlier.phase);
+		count_alike(run, &outlier);
 	}
 	return outlier;
 }

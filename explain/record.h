@@ -98,7 +98,8 @@ struct record {
 	int partner; /* the rank that this originator sends its byte to; -1 on a responder */
 	struct reading readings[READINGS]; /* from LIBRARIES_LOADED on */
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
-	char parent[16]; /* the name of the parent, truncated by the kernel */
+	char parent[16]; /* the name of the launcher's daemon or, if none is seen, of the parent;
+			  * truncated by the kernel */
 	bool by_mpirun; /* whether the parent is mpirun or a daemon of Open MPI's or Intel MPI's */
 	bool on_launch_node; /* whether ziatest ran on this node */
 	bool interrupted; /* by --where, while it worked in MPI_Init */

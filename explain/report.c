@@ -16,39 +16,28 @@ const char *const column_names[COLUMNS] = {
 
 static FILE *out; /* the report, in memory until it is complete */
 
-/* Returns VALUE / UNIT with DECIMALS, in one of three static buffers. Returns an empty string if
- * VALUE is UNKNOWN. */
-static const char *format(int64_t value, int unit, int decimals)
+/* Prints VALUE to FILE, right-aligned in at least WIDTH characters: FAULTS as a whole number, and
+ * times, which are in us, in ms. What is UNKNOWN is blank. */
+void print_value(FILE *file, int width, enum column column, int64_t value)
 {
-	static char texts[3][32];
-	static int next;
-	char *text = texts[next++ % 3];
-
-	*text = '\0';
-	if (value != UNKNOWN)
-		snprintf(text, sizeof *texts, "%.*f", decimals, (double)value / unit);
-	return text;
+	if (value == UNKNOWN)
+		fprintf(file, "%*s", width, "");
+	else if (column == FAULTS)
+		fprintf(file, "%*lld", width, (long long)value);
+	else
+		fprintf(file, "%*.3f", width, (double)value / 1000);
 }
 
-/* Returns US in ms, as the reports print it. */
-const char *format_ms(int64_t us)
+/* Prints US in ms, as print_value() does. */
+void print_ms(FILE *file, int width, int64_t us)
 {
-	return format(us, 1000, 3);
+	print_value(file, width, COMPLETED, us);
 }
 
-/* Returns VALUE as the reports print it: FAULTS as a whole number, and times in ms. */
-const char *format_value(enum column column, int64_t value)
+/* Prints BEFORE, and "RANK on HOST". */
+static void print_place(const struct run *run, const char *before, int rank)
 {
-	return column == FAULTS ? format(value, 1, 0) : format_ms(value);
-}
-
-/* Returns "RANK on HOST", in a static buffer. */
-static const char *place_of(const struct run *run, int rank)
-{
-	static char text[80];
-
-	snprintf(text, sizeof text, "%d on %s", rank, run->records[rank].host);
-	return text;
+	fprintf(out, "%s%d on %s", before, rank, run->records[rank].host);
 }
 
 /* If COLUMN is an exchange with another rank, prints WITH and the partner of RANK. */
@@ -57,7 +46,7 @@ static void print_partner(const struct run *run, enum column column, int rank, c
 	int partner = run->records[rank].partner;
 
 	if (column == EXCHANGE && partner != rank)
-		fprintf(out, "%s%s", with, place_of(run, partner));
+		print_place(run, with, partner);
 }
 
 /* If all ranks of RANK's block may run on the same CPUs only, and those are fewer than the ranks,
@@ -84,20 +73,30 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 		[COLUMNS] = "",
 	};
 	const struct phase *phase = outlier->phase;
+	bool is_group = outlier->nodes > 1;
 
 	if (!phase) {
-		fprintf(out, "outlier: %s\n",
-			run->fences > 0 ? "none" : "unknown, because no fences were seen");
+		fputs(run->fences > 0 ? "outlier: none"
+				      : "outlier: unknown, because no fences were seen",
+		      out);
+		print_shared_cpus(run, run->slowest);
+		fputc('\n', out);
 		return;
 	}
-	fprintf(out, "outlier: %s of rank %s", column_names[phase->column],
-		place_of(run, phase->end.rank));
+	fprintf(out, "outlier: %s of rank ", column_names[phase->column]);
+	print_place(run, "", phase->end.rank);
+	if (is_group)
+		print_partner(run, phase->column, phase->end.rank, " with ");
 	if (outlier->others > 0)
-		fprintf(out, " and %d more rank%s there", outlier->others,
-			outlier->others > 1 ? "s" : "");
-	print_partner(run, phase->column, phase->end.rank, " with ");
-	fprintf(out, ", %s ms above the median%s", format_value(phase->column, outlier->excess),
-		kinds[outlier->kind]);
+		fprintf(out, " and %d more rank%s%s", outlier->others,
+			outlier->others > 1 ? "s" : "", is_group ? "" : " there");
+	if (is_group)
+		fprintf(out, ", on %d of %d nodes", outlier->nodes, run->size / run->n);
+	else
+		print_partner(run, phase->column, phase->end.rank, " with ");
+	fputs(", ", out);
+	print_ms(out, 0, outlier->excess);
+	fprintf(out, " ms above the median%s", kinds[outlier->kind]);
 	if (outlier->kind == CPU_WAIT)
 		print_shared_cpus(run, phase->end.rank);
 	fputc('\n', out);
@@ -115,21 +114,19 @@ static void print_path(const struct run *run, const struct path *path)
 	     phase++) {
 		struct point end = phase->end, awaited = find_awaited(run, end.rank, end.mark);
 
-		fprintf(out, "%-13s%10s", column_names[phase->column],
-			format_value(phase->column, phase->us));
-		for (enum column column = CPU; column <= FAULTS; column++) {
-			int64_t value = phase_value(run, phase, column);
-
-			fprintf(out, "  %*s", widths[column], format_value(column, value));
-		}
-		fprintf(out, "  %s", place_of(run, end.rank));
+		fprintf(out, "%-13s", column_names[phase->column]);
+		print_ms(out, 10, phase->us);
+		for (enum column column = CPU; column <= FAULTS; column++)
+			print_value(out, 2 + widths[column], column,
+				    phase_value(run, phase, column));
+		print_place(run, "  ", end.rank);
 		print_partner(run, phase->column, end.rank, ", with ");
 		if (phase->column == DAEMON)
 			fprintf(out, ", %s", run->records[end.rank].parent);
 		if (phase->column == FENCE && awaited.rank < 0)
 			fputs(", did not hold", out);
 		else if (phase->column == FENCE)
-			fprintf(out, ", last in: %s", place_of(run, awaited.rank));
+			print_place(run, ", last in: ", awaited.rank);
 		fputc('\n', out);
 	}
 }
@@ -142,9 +139,11 @@ static void print_table(const struct run *run)
 
 		if (summary.max == UNKNOWN)
 			continue;
-		fprintf(out, "%-12s%11s %11s %11s  %s", column_names[column],
-			format_value(column, summary.min), format_value(column, summary.median),
-			format_value(column, summary.max), place_of(run, summary.slowest));
+		fprintf(out, "%-12s", column_names[column]);
+		print_value(out, 11, column, summary.min);
+		print_value(out, 12, column, summary.median);
+		print_value(out, 12, column, summary.max);
+		print_place(run, "  ", summary.slowest);
 		print_partner(run, column, summary.slowest, ", with ");
 		fputc('\n', out);
 	}
@@ -154,15 +153,19 @@ static void print_clocks(const struct run *run)
 {
 	struct estimate worst = run->offsets[run->worst_clock];
 
-	fprintf(out, "clock offset: %s ms (+/- %s ms), %s against %s, the %s; ",
-		format_ms(worst.value), format_ms(worst.bound),
-		run->records[run->worst_clock * run->n].host,
-		run->records[run->reference_clock * run->n].host,
-		run->launch_clock_known ? "launch node" : "median");
-	if (run->launch_clock_known)
-		fprintf(out, "corrected time %s ms", format_ms(run->corrected));
-	else
-		fputs("no corrected time: the launch node's clock is unknown", out);
+	fputs("clock offset: ", out);
+	print_ms(out, 0, worst.value);
+	fputs(" ms (+/- ", out);
+	print_ms(out, 0, worst.bound);
+	fprintf(out, " ms), %s against %s, the ", run->records[run->worst_clock * run->n].host,
+		run->records[run->reference_clock * run->n].host);
+	if (run->launch_clock_known) {
+		fputs("launch node; corrected time ", out);
+		print_ms(out, 0, run->corrected);
+		fputs(" ms", out);
+	} else {
+		fputs("median; no corrected time: the launch node's clock is unknown", out);
+	}
 	if (run->launch_node_named && run->launch_clock_error >= 0)
 		fprintf(out, " (launch node's clock: synchronised to within %lld us)",
 			(long long)run->launch_clock_error);
@@ -180,8 +183,10 @@ int print_report(const struct run *run, const struct path *path, const struct ou
 	bool printed = false;
 
 	if ((out = open_memstream(&text, &size))) {
-		fprintf(out, "\n%s ms, %d node%s x %d = %d rank%s\n", format_ms(run->time), nodes,
-			nodes > 1 ? "s" : "", run->n, run->size, run->size > 1 ? "s" : "");
+		fputc('\n', out);
+		print_ms(out, 0, run->time);
+		fprintf(out, " ms, %d node%s x %d = %d rank%s\n", nodes, nodes > 1 ? "s" : "",
+			run->n, run->size, run->size > 1 ? "s" : "");
 		print_outlier(run, outlier);
 		print_path(run, path);
 		print_table(run);

@@ -65,6 +65,17 @@ of_node() {
 	fi
 }
 
+# of_rack PHASE: in PHASE of the four ranks of $node and of the node after it
+of_rack() {
+	next=$(((rank / 2 + 1) % blocks))
+	slow="$node n$((next + 1))"
+	row="$1 [0-7] on ($node|n$((next + 1)))"
+	outlier="$1 of rank [0-7] on ($node|n$((next + 1))) and 3 more ranks, on 2 of 4 \
+nodes$(above "$1")"
+	cells=$(printf "$1 %s\n" $first $((first + 1)) $((2 * next)) $((2 * next + 1)) | sort |
+		paste -s -d ' ' -)
+}
+
 # of_exchange RANK: in the exchange that RANK originates
 of_exchange() {
 	partner=$((($1 + 2) % (2 * blocks)))
@@ -110,7 +121,7 @@ delay() {
 	launcher=$srun
 	case $mpi,$place in
 	mpich,daemon|mpich,spawn) ;;	# Slurm's
-	mpich,*|*,wrapped)
+	mpich,*|*,wrapped|*,rack)
 		pick "$srun" "$mpirun"
 		launcher=$picked ;;
 	esac
@@ -119,7 +130,7 @@ delay() {
 	case $place in
 	daemon|hidden)
 		prepare="../stop_slurmd $node" ;;
-	exec|init|later|entered|background|leave|leave2|wrapped)
+	exec|init|later|entered|background|leave|leave2|wrapped|rack)
 		least=$seconds ;;
 	esac
 	case $place in
@@ -128,6 +139,9 @@ delay() {
 	wrapped)
 		of_node exec
 		slow=$node
+		launch="$ziatest '$launcher {} \"../a) (b c, cut here\"'" ;;
+	rack)
+		of_rack exec
 		launch="$ziatest '$launcher {} \"../a) (b c, cut here\"'" ;;
 	hidden)	# slurmstepd, from ranks without CAP_SYS_PTRACE that are not in group 1
 		of_node exec
@@ -224,7 +238,7 @@ delay() {
 		set -- "$@" "$one_node"
 	fi
 	$add "$late" 0 "$prepare
-		export AHEAD=$ahead LATE=$slow SHIM='${fault:+$fault $action $seconds}'
+		export AHEAD=$ahead LATE='$slow' SHIM='${fault:+$fault $action $seconds}'
 		$launch" "$@" '?ziaprobe: warning: the clock of .*'
 	echo "$row" >"$dir/$late/row"
 	echo "$outlier" >"$dir/$late/outlier"
@@ -246,6 +260,8 @@ draw_delay() {
 	case $1 in
 	local)
 		picked=1 ;;
+	rack)
+		picked=4 ;;
 	plain|exec|init|leave)
 		pick 1 2 3 4 ;;
 	*)
@@ -349,12 +365,12 @@ for mpi in openmpi mpich; do
 		diag "$(cat ../out)"
 	cd "$top" || exit 1
 	seconds=$(awk -F , '{ ms = $5 } END { print 1 + int(ms / 350) }' "$dir/usual")
-	# sleep_on NODE: sleeps if this is NODE
+	# sleep_on 'NODE...': sleeps if this is one of them
 	cat >"$dir/sleep_on" <<-END
 		#!/bin/sh
-		if [ "\$(hostname)" = "\$1" ]; then
-			sleep $seconds
-		fi
+		case " \$1 " in
+		*" \$(hostname) "*) sleep $seconds ;;
+		esac
 	END
 	# A wrapper, which starts ziaprobe as a child. Its name is hard to parse in /proc/PID/stat,
 	# and is too long for it.
@@ -388,7 +404,8 @@ for mpi in openmpi mpich; do
 	END
 	chmod +x "$dir"/*
 
-	places='daemon wrapped hidden spawn exec init fence send answer clock unseen unseen-send'
+	places='daemon wrapped rack hidden spawn exec init fence send answer clock'
+	places="$places unseen unseen-send"
 	# MPICH 5 has only one fence, after which all ranks wait for each other's messages.
 	if ! grep -q '^fences: 1,' "$dir/out"; then
 		places="$places later leave leave2"

@@ -381,7 +381,7 @@ for mpi in openmpi mpich; do
 	late sleep setup $node ', mostly (blocked|waiting for a CPU)'
 	figures_agree c
 	figures_agree directory
-	is "$mpi, the program in --csv" "$(awk -F , 'NR == 2 { print $(NF - 2) }' "$dir/c/csv")" \
+	is "$mpi, the program in --csv" "$(awk -F , 'NR == 2 { print $(NF - 4) }' "$dir/c/csv")" \
 		program
 done
 finish

@@ -8,8 +8,9 @@ leaks=ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1	# searching for them takes longe
 
 csv_header=started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,\
 spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,\
-faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,\
-offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi
+faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,mpi_init_max_ms,\
+offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi,\
+daemon,fence_interface
 ranks_header=rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,\
 exchange_ms,mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms
 started='20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z'
@@ -17,9 +18,11 @@ ms='-?[0-9]+\.[0-9]{3}'
 rank='[0-7] on n[1-4]'
 partner='with [2367] on n[24]'
 work="$ms,$ms,$ms,[0-9]+"	# cpu_ms to faults
-outlier="(,,,,|[a-z]+,[0-7],n[1-4],$ms,(cpu|cpu_wait|blocked)?)"
+outlier="(,,,,,|[a-z]+,[0-7],n[1-4],$ms,(cpu|cpu_wait|blocked)?,[1-4])"
 error='ziaprobe: error:'
-kind='(, mostly (on the CPU|waiting for a CPU|blocked))?'
+others='( and 1 more rank there| and [1-7] more ranks?, on [2-4] of 4 nodes)?'
+share='( [(]2 ranks share 1 CPU[)])?'	# if this machine has only one
+kind="(, mostly (on the CPU|waiting for a CPU$share|blocked))?"
 
 # phase NAME REST: a row of the path
 phase() {
@@ -40,7 +43,7 @@ row() {
 # rank's exchange, and the line on clocks
 listing() {
 	printf '%s' "[0-9]+\\.[0-9]{3} ms, $1\\|" \
-		"outlier: (none|[a-z]+ of rank $rank( and 1 more rank there)?( $partner)?, " \
+		"outlier: (none$share|[a-z]+ of rank $rank( $partner)?$others( $partner)?, " \
 		"[0-9]+\\.[0-9]{3} ms above the median$kind)\\|" \
 		'\|critical path        ms      cpu  cpu_wait  blocked  faults  rank' \
 		"$(phase daemon ', slurmstepd')$(phase spawn)$(own exec)$phases$init" \
@@ -64,10 +67,12 @@ for mpi in openmpi mpich; do
 	case $mpi in
 	openmpi)
 		mpirun='mpirun.openmpi --host n1:2,n2:2,n3:2,n4:2 -npernode'
+		daemon='(orted|prted)'
 		version='Open MPI v[0-9.]+[^|,]*,'
 		fences='[24], PMIx' ;;
 	mpich)
 		mpirun='mpiexec.hydra -hosts n1,n2,n3,n4 -n 8 -ppn'
+		daemon=hydra_pmi_proxy
 		version='MPICH Version: *[0-9]'
 		fences='[1-3], PMI' ;;
 	esac
@@ -145,6 +150,12 @@ for mpi in openmpi mpich; do
 	expect quoted 0 \
 		"../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$mpirun'" "$result"
 
+	if [ $mpi = openmpi ]; then	# mpirun itself starts the ranks of its own node
+		expect itself 0 \
+			"../ziatest $files 'mpirun.openmpi --oversubscribe -npernode'" \
+			"$result" "$one_node"
+	fi
+
 	for file in hidden zeros; do
 		expect schedstat-$file 0 "echo 0 0 0 >zeros
 			SCHEDSTAT=\$PWD/$file \
@@ -178,8 +189,8 @@ cpu [0-9]+ ms"
 		"$(phase init | cut -c 3-)$(phase exchange ", $partner")$(
 			row init)$(row wait)$(row exchange ", $partner")\|fences: none"
 	like "$mpi: its outlier, which can only be an exchange" \
-		"$(sed -n 's/^outlier: //p' by-hand/out; sed 1d by-hand/csv | cut -d , -f 21-25)" \
-		'unknown, because no fences were seen\|,,,,|exchange of .*\|exchange,.*'
+		"$(sed -n 's/^outlier: //p' by-hand/out; sed 1d by-hand/csv | cut -d , -f 21-26)" \
+		"unknown, because no fences were seen$share\\|,,,,,|exchange of .*\\|exchange,.*"
 	like "$mpi: the listing of one node" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' one/out)" \
 		"$(listing '1 node x 2 = 2 ranks' '' '')"
 
@@ -188,7 +199,8 @@ cpu [0-9]+ ms"
 			"$(sed -n '/^critical/,/^$/s/^exec/&/p' schedstat-$file/out)" \
 			"exec +[0-9.]+ +[0-9]+\\.[0-9]{3} {19}[ 0-9]{8}  $rank"
 		like "$mpi: the outlier if schedstat is $file" \
-			"$(sed -n 's/^outlier: //p' schedstat-$file/out)" 'none|.* above the median'
+			"$(sed -n 's/^outlier: //p' schedstat-$file/out)" \
+			"none$share|.* above the median"
 		like "$mpi: the row if schedstat is $file" \
 			"$(sed 1d schedstat-$file/csv | cut -d , -f 17-20)" \
 			'[0-9]+\.[0-9]{3},,,[0-9]+'
@@ -208,15 +220,25 @@ cpu [0-9]+ ms"
 		"$(cut -d , -f 1-3 plain/ranks | paste -s -d ' ' -)" \
 		'rank,node,host 0,1,n1 1,1,n1 2,2,n2 3,2,n2 4,3,n3 5,3,n3 6,4,n4 7,4,n4'
 	row="$started,4,2,8,$ms,,[0145],n[13](,$ms){3},(,$ms){4},$work,$outlier"
-	row="$row(,$ms){2},n[1-4],n[1-4],$ms,ziaprobe,$bytes,${version%,}[^|,]*"
+	row="$row(,$ms){2},n[1-4],n[1-4],$ms,ziaprobe,$bytes,${version%,}[^|,]*,slurmstepd,"
+	row="$row${fences#*, }"
 	like "$mpi: a row for every result, after one header" "$(cat plain/csv)" \
 		"$csv_header(\|$row){2}"
+	like "$mpi: the daemon of another launcher" \
+		"$(awk -F , 'NR == 2 { print $(NF - 1) "," $NF }' quoted/"a \"b's\" \$x")" \
+		"$daemon,${fences#*, }"
+	if [ $mpi = openmpi ]; then
+		is 'ranks that mpirun started itself' \
+			"$(awk -F , 'NR == 2 { print $(NF - 1) }' itself/csv)" mpirun
+	fi
+	is "$mpi: the daemon if no fences are seen" \
+		"$(awk -F , 'NR == 2 { print $(NF - 1) "," $NF }' by-hand/csv)" slurmstepd,
 	ok "$mpi: a header in an empty file" [ "$(sed 1q one/csv)" = "$csv_header" ]
 	stamp_us=$(sed -n '4,$s/.* \([0-9]*\) 2 --verbose.*/\1/p' plain/out)
 	like "$mpi: started is the stamp" "$(sed -n 3p plain/csv)" \
 		".*T.*:.*:.*\.$(printf %06d "$stamp_us")Z,.*"
 	is "$mpi: odd host names" "$(sed -n 's/^exchange .*with . on //p' named/out | uniq)
-$(sed 1d named/csv | cut -d , -f 8,28,29)
+$(sed 1d named/csv | cut -d , -f 8,29,30)
 $(sed 1d named/ranks | cut -d , -f 3 | uniq)" 'n,??
 n???,n???,n???
 n???'

@@ -211,7 +211,7 @@ static int64_t value(int rank, enum column column)
 /* Checks that the path of the run is TEXT, and makes up the next run. A phase is its letter, the
  * rank at whose mark it ends and, unless that is 10, its length in ms. The letters are D, S, E, I,
  * F (daemon, spawn, exec, init, fence), U (setup), X (exchange) and C (clock). After "; " follow
- * the outlier, its excess and the number of other ranks. */
+ * the outlier, its excess, the number of other ranks and, if they are on several nodes, of nodes. */
 static void is_path(const char *text, const char *name)
 {
 	static const char letters[] = {
@@ -231,10 +231,13 @@ static void is_path(const char *text, const char *name)
 	}
 	outlier = find_outlier(&drawn, &path);
 	if (outlier.phase)
-		sprintf(got + length - 1, "; %c%d %g %d", letters[outlier.phase->column],
-			outlier.phase->end.rank, (double)outlier.excess / 1000, outlier.others);
+		length += sprintf(got + length - 1, "; %c%d %g %d", letters[outlier.phase->column],
+				  outlier.phase->end.rank, (double)outlier.excess / 1000,
+				  outlier.others);
 	else
 		sprintf(got + length - 1, "; -");
+	if (outlier.nodes > 1)
+		sprintf(got + length - 1, " %d", outlier.nodes);
 	if (!ok(strcmp(got, text) == 0, name))
 		printf("#  got: %s\n# like: %s\n", got, text);
 	make_up();
@@ -733,7 +736,7 @@ static void test_outliers(void)
 	}
 	is_kind(REPLY_RECEIVED, 0, 0, 0, COLUMNS);
 
-	/* The outlier's excess, and how many ranks of its block share it */
+	/* The outlier's excess, and how many ranks share it */
 	make_up();
 	for (int late = 9; late <= 20; late += 11) {
 		run.n = 4;
@@ -750,6 +753,24 @@ static void test_outliers(void)
 			is_path("D6 S6 E6 I6 F6 I6=30 F0 I0 X0; I6 20 1",
 				"one more rank of the block has at least half of the excess");
 	}
+
+	/* On how many nodes they are */
+	for (int rank = 2; rank < 5; rank++)
+		shift(rank, FENCE_ENTERED, FENCE_LEFT, rank == 4 ? 299 * ms : 300 * ms);
+	delay_all(FENCE_LEFT, 300 * ms);
+	is_path("D2 S2 E2 I2=310 F0 I0 F0 I0 X0; I2 300 2 2", "ranks of two blocks");
+	shift(2, FENCE_ENTERED, FENCE_LEFT, 300 * ms);
+	shift(6, FENCE_ENTERED, FENCE_LEFT, 149 * ms);
+	delay_all(FENCE_LEFT, 300 * ms);
+	is_path("D2 S2 E2 I2=310 F0 I0 F0 I0 X0; I2 300 0",
+		"a rank of another block that has less than half of the excess");
+	for (int rank = 1; rank < RANKS; rank += 2)
+		shift(rank, FENCE_ENTERED, FENCE_LEFT, 300 * ms);
+	delay_all(FENCE_LEFT, 300 * ms);
+	is_path("D1 S1 E1 I1=310 F0 I0 F0 I0 X0; I1 300 3 4", "the last ranks of all blocks");
+	run.records[0].at[REPLY_RECEIVED] += 300 * ms;
+	run.records[4].at[REPLY_RECEIVED] += 301 * ms;
+	is_path("D4 S4 E4 I4 F4 I4 F4 I4 X4=311; X4 301 1 2", "exchanges of two originators");
 }
 
 static FILE *open_rows(void)
@@ -794,7 +815,7 @@ static int print_to(const char *name)
 	int status = -1;
 
 	for (int rank = 0; rank < RANKS; rank++)
-		run.records[rank].node = (uint64_t)rank / 2;
+		run.records[rank].node = (uint64_t)(rank / run.n);
 	run.program = run.mpi = run.fence_interface = "";
 	run.verbose = true;
 	run.launch_clock_error = 0;
@@ -808,14 +829,63 @@ static int print_to(const char *name)
 	return status;
 }
 
-/* Makes up a run in which rank 4 spends 300 ms more as KIND, its block may run on COUNT CPUs, and
- * rank 5 on CPUS. Checks that the line of the outlier ends in END. */
-static void is_shared(enum column kind, int count, uint64_t cpus, const char *end)
+/* Prints the report of the run, and checks that its line on the outlier is TEXT. */
+static void is_line(const char *text, const char *name)
 {
 	char line[200] = "";
 	FILE *file;
 
+	for (int rank = 0; rank < RANKS; rank++)
+		sprintf(run.records[rank].host, "n%d", rank / run.n + 1);
+	print_to("report");
+	file = fopen("report", "r");
+	while (fgets(line, sizeof line, file) && strncmp(line, "outlier: ", 9) != 0)
+		;
+	fclose(file);
+	line[strcspn(line, "\n")] = '\0';
+	if (!ok(strncmp(line, "outlier: ", 9) == 0 && strcmp(line + 9, text) == 0, name))
+		printf("#  got: %s\n# like: outlier: %s\n", line, text);
 	make_up();
+}
+
+static void test_lines(void)
+{
+	delay(4, FENCE_ENTERED, 300 * ms);
+	is_line("init of rank 4 on n3, 300.000 ms above the median, mostly blocked", "one rank");
+	delay(4, FENCE_ENTERED, 300 * ms);
+	shift(5, FENCE_ENTERED, FENCE_LEFT, 300 * ms);
+	is_line("init of rank 4 on n3 and 1 more rank there, 300.000 ms above the median, mostly "
+		"blocked",
+		"two ranks of one node");
+	delay(4, FENCE_ENTERED, 300 * ms);
+	shift(5, FENCE_ENTERED, FENCE_LEFT, 300 * ms);
+	shift(7, FENCE_ENTERED, FENCE_LEFT, 300 * ms);
+	is_line("init of rank 4 on n3 and 2 more ranks, on 2 of 4 nodes, 300.000 ms above the "
+		"median, mostly blocked",
+		"ranks of two nodes");
+	run.records[0].at[REPLY_RECEIVED] += 300 * ms;
+	is_line("exchange of rank 0 on n1 with 2 on n2, 300.000 ms above the median", "a pair");
+	run.records[0].at[REPLY_RECEIVED] += 300 * ms;
+	run.records[4].at[REPLY_RECEIVED] += 300 * ms;
+	is_line("exchange of rank 0 on n1 with 2 on n2 and 1 more rank, on 2 of 4 nodes, 300.000 "
+		"ms above the median",
+		"pairs of several nodes");
+	run.n = 4; /* two blocks */
+	for (int rank = 0; rank < RANKS; rank++)
+		run.records[rank].at[REPLY_RECEIVED] = rank < 4 ? s + 90 * ms : UNKNOWN;
+	run.records[1].at[REPLY_RECEIVED] += 300 * ms;
+	run.records[2].at[REPLY_RECEIVED] += 300 * ms;
+	is_line("exchange of rank 1 on n1 and 1 more rank there with 5 on n2, 300.000 ms above the "
+		"median",
+		"pairs of one node");
+}
+
+/* Makes up a run in which rank 4 spends 300 ms more as KIND, its block may run on COUNT CPUs, and
+ * rank 5 on CPUS. Checks that the line of the outlier is that of rank 4, with END. */
+static void is_shared(enum column kind, int count, uint64_t cpus, const char *end)
+{
+	char text[200] = "init of rank 4 on n3, 300.000 ms above the median, mostly ";
+
 	delay(4, FENCE_ENTERED, 300 * ms);
 	for (int i = FENCE_ENTERED - LIBRARIES_LOADED; i < READINGS; i++) {
 		run.records[4].readings[i].cpu += kind == CPU ? 300 * ms : 0;
@@ -823,23 +893,24 @@ static void is_shared(enum column kind, int count, uint64_t cpus, const char *en
 	}
 	run.records[4].cpu_count = run.records[5].cpu_count = count;
 	run.records[5].cpus = cpus;
-	print_to("report");
-	file = fopen("report", "r");
-	while (fgets(line, sizeof line, file) && strncmp(line, "outlier", 7) != 0)
-		;
-	fclose(file);
-	if (!ok(strlen(line) > strlen(end) && strcmp(line + strlen(line) - strlen(end), end) == 0,
-		"the ranks of a block share fewer CPUs"))
-		printf("# %s", line);
+	is_line(strcat(text, end), "the ranks of a block share fewer CPUs");
 }
 
 static void test_shared_cpus(void)
 {
-	is_shared(CPU_WAIT, 1, 0, "mostly waiting for a CPU (2 ranks share 1 CPU)\n");
-	is_shared(CPU_WAIT, 2, 0, "mostly waiting for a CPU\n");
-	is_shared(CPU_WAIT, 0, 0, "mostly waiting for a CPU\n"); /* not known */
-	is_shared(CPU_WAIT, 1, 7, "mostly waiting for a CPU\n"); /* one each */
-	is_shared(CPU, 1, 0, "mostly on the CPU\n");
+	is_shared(CPU_WAIT, 1, 0, "waiting for a CPU (2 ranks share 1 CPU)");
+	is_shared(CPU_WAIT, 2, 0, "waiting for a CPU");
+	is_shared(CPU_WAIT, 0, 0, "waiting for a CPU"); /* not known */
+	is_shared(CPU_WAIT, 1, 7, "waiting for a CPU"); /* one each */
+	is_shared(CPU, 1, 0, "on the CPU");
+
+	run.records[4].cpu_count = run.records[5].cpu_count = 1;
+	is_line("none", "no outlier: only the CPUs of the slowest rank's block matter");
+	run.records[0].cpu_count = run.records[1].cpu_count = 1;
+	is_line("none (2 ranks share 1 CPU)", "no outlier: CPUs of that block");
+	forget_fences(6, 0);
+	run.records[0].cpu_count = run.records[1].cpu_count = 1;
+	is_line("unknown, because no fences were seen (2 ranks share 1 CPU)", "no fences");
 }
 
 /* Checks that the report has END if the ranks from FIRST on were interrupted. */
@@ -875,6 +946,7 @@ int main(void)
 	test_phase_works();
 	test_outliers();
 	test_files();
+	test_lines();
 	test_shared_cpus();
 	is_interrupted(RANKS, NULL);
 	is_interrupted(RANKS - 1, "--where interrupted 1 rank in MPI_Init; if it slept");

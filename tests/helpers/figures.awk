@@ -70,6 +70,11 @@ file == 1 {
 		kind = "cpu_wait"
 	if (/, mostly blocked$/)
 		kind = "blocked"
+	outlier_nodes = 1
+	if (match($0, /, on [0-9]+ of [0-9]+ nodes, /)) {
+		split(substr($0, RSTART), word, " ")
+		outlier_nodes = word[3]
+	}
 	sub(/ ms above the median.*/, "")
 	sub(/.* /, "")
 	excess = us($0)
@@ -77,6 +82,7 @@ file == 1 {
 /^fences: / {
 	part = ""
 	fences = word[2] != "none"
+	fence_interface = word[3]
 }
 /^MPI: / {
 	mpi = substr($1, 6)
@@ -115,7 +121,9 @@ part == "ms" {
 file > 1 && FNR == 1 {
 	for (i = 1; i <= NF; i++) {
 		name[i] = $i
-		if ($i != "outlier_ms") # there is also a column outlier
+		if ($i == "daemon")
+			name[i] = "daemon_name" # daemon is daemon_ms
+		else if ($i != "outlier_ms") # there is also a column outlier
 			sub(/_ms$/, "", name[i])
 	}
 	next
@@ -158,6 +166,7 @@ END {
 	expect("outlier_host", csv["outlier_host"], cell[outlier_rank, "host"])
 	expect("outlier_ms", us(csv["outlier_ms"]), excess)
 	expect("outlier_kind", csv["outlier_kind"], kind)
+	expect("outlier_nodes", csv["outlier_nodes"], outlier_nodes)
 	has_kind = schedstat && (outlier ~ /^(exec|setup)$/ || (outlier == "init" && fences))
 	expect("the outlier, " outlier ", has a kind", kind != "", has_kind)
 	if (!fences && outlier != "" && outlier != "exchange")
@@ -191,6 +200,7 @@ END {
 	if (csv["corrected"] != "")
 		expect("the corrected time", us(csv["corrected"]), latest)
 	expect("mpi", csv["mpi"], mpi)
+	expect("fence_interface", csv["fence_interface"], fence_interface)
 
 	# The table
 	count = split("daemon spawn exec setup init fence wait exchange mpi_init completed" \
