@@ -796,11 +796,11 @@ is "nodes.svg, of a program's file of ranks: setup is part of a node's time" \
 			1, 1, 1, 0, 0 }'
 } >many.csv
 run "$summarize" --pictures many many.csv
-is 'nodes.svg of 8193 nodes: the cells' "$(cells many/nodes.svg | sed -n '1p; $=; 4096,$p')" "n1 to n2: \
-0.0 ms #ececec
+is 'nodes.svg of 8193 nodes: the cells' "$(cells many/nodes.svg | sed -n '1p; $=; 4096,$p')" \
+	'n1 to n2: 0.0 ms #ececec
 n8191 to n8192: 800.0 ms #2a0a2e
 4097
-n8193: 0.0 ms #ececec"
+n8193: 0.0 ms #ececec'
 like 'nodes.svg of 8193 nodes: the texts' "$(texts many/nodes.svg | paste -s -d ' ' -)" "many.csv: \
 8193 nodes, 1000.0 ms Each cell is 2 neighbouring nodes. Its shade shows how much more time of its \
 own the slowest took than the median node. Slow nodes: 1 of 8193, n8192 .* n1 n129 .* n8065 n8193"
