@@ -36,6 +36,8 @@ RANK_PHASES = 'daemon spawn exec setup init fence wait exchange'.split()
 # A rank's own time, without waits, and by how many ms a slow node must at least be late: daemon,
 # spawn and exec are measured in ticks of 10 ms.
 PARTS = {'daemon + spawn': 20, 'exec': 20, 'setup': 20, 'init': 0, 'exchange': 0}
+Slow = collections.namedtuple('Slow', 'hosts excess')  # a node, perhaps its partner; by part
+NUMBER = re.compile('([0-9]{1,18})')  # in a name
 # The valid launches of one size: all, the first, the later ones by time, the middle one of these
 Size = collections.namedtuple('Size', 'nodes valid first later middle')
 Kind = collections.namedtuple('Kind', 'line where interfaces down hardware')  # of nodes
@@ -147,20 +149,22 @@ class Ranks:
         self.warm = 0  # nodes on which no rank read a page of a file
         self.hosts = []
         self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
-        self.own = []  # the largest sum of parts that a rank has, and this rank
+        self.own = array.array('f')  # the largest sum of parts that a rank has
+        self.slowest = []  # this rank
         for _, ranks in itertools.groupby(file.rows(Rank), lambda rank: rank.node):
             if len(self.hosts) == MOST_NODES:
                 raise ValueError(f'{file.name} has more than {MOST_NODES} nodes')
             self.add_node(list(ranks))
         self.bars = self.choose_bars()
-        del self.own  # A job may have millions of ranks.
+        del self.slowest  # A job may have millions of ranks.
 
     def add_node(self, ranks):
         parts = [(rank.spawn_ms + (0 if math.isnan(rank.daemon_ms) else rank.daemon_ms),
                   rank.exec_ms, rank.setup_ms, rank.init_ms, rank.exchange_ms) for rank in ranks]
         own = [sum(known(each)) for each in parts]
         self.hosts.append(sys.intern(ranks[0].host))
-        self.own.append((max(own), ranks[own.index(max(own))]))
+        self.own.append(max(own))
+        self.slowest.append(ranks[own.index(max(own))])
         for part, of_ranks in zip(PARTS, zip(*parts)):
             self.parts[part].append(max(known(of_ranks), default=math.nan))
         self.warm += all(rank.faults == 0 for rank in ranks)
@@ -176,7 +180,7 @@ class Ranks:
     def choose_bars(self):
         """Returns the slowest rank of each of the ten nodes with the most time of their own, the
         median and the least one; before it, what marks its node, and the node's label."""
-        nodes = sorted(self.own, key=lambda node: -node[0])
+        nodes = sorted(zip(self.own, self.slowest), key=lambda node: -node[0])
         marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '} if nodes[1:] else {}
         return [(marks.get(place, ''), self.label(rank.host, rank.exchange_ms >= 0), rank)
                 for place, (_, rank) in enumerate(nodes) if place < 10 or place in marks]
@@ -197,10 +201,57 @@ def read_csv(path):
         raise ValueError(f'line {file.damaged} is not a whole row; {advice}')
     return found
 
+def by_name(host):
+    """A key for sorting names, in which numbers count by their value"""
+    return [int(part) if i % 2 else part for i, part in enumerate(NUMBER.split(host))], host
+
+def number_ranges(numbers):
+    """Folds numbers in ascending order, which may have leading zeros: 08 09 10 12 is [08-10,12]"""
+    ranges = []
+    for number in numbers:
+        if ranges and number == str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][-1])):
+            ranges[-1][1:] = [number]
+        else:
+            ranges.append([number])
+    folded = ','.join('-'.join(each) for each in ranges)
+    return f'[{folded}]' if numbers[1:] else folded
+
+def fold(hosts, most=1):
+    """Folds names as Slurm does, if they differ only in the rightmost number that varies: n[1-3].
+    With MOST > 1, then does the same with the next such number, up to MOST times: r[1-2]n[1-3]"""
+    shapes = collections.defaultdict(list)  # names that differ only in numbers
+    for host in sorted(set(hosts), key=by_name):
+        parts = NUMBER.split(host)
+        shapes[tuple(parts[::2])].append(parts)
+    folded = []
+    for alike in shapes.values():
+        varies = [place for place, column in enumerate(zip(*alike)) if len(set(column)) > 1]
+        for place in varies[:-most - 1:-1]:
+            groups = collections.defaultdict(list)
+            for parts in alike:
+                groups[tuple(parts[:place]), tuple(parts[place + 1:])].append(parts[place])
+            alike = [[*before, number_ranges(numbers), *after]
+                     for (before, after), numbers in groups.items()]
+        folded += map(''.join, alike)
+    return ','.join(folded)
+
+def own_excess(launches, fewest):
+    """Returns each host, in the order of names, and its excess: the median of how far its own time
+    exceeds that of the median node, which counts if FEWEST launches have it. Only every second node
+    has an exchange, so each is compared with nodes that also have one, or have none."""
+    found = collections.defaultdict(lambda: array.array('f'))
+    for ranks in launches:
+        originates = [time == time for time in ranks.parts['exchange']]
+        middle = {which: median([own for own, each in zip(ranks.own, originates) if each is which])
+                  for which in (True, False)}
+        for host, own, which in zip(ranks.hosts, ranks.own, originates):
+            found[host].append(own - middle[which])
+    return [(host, median(found[host], fewest)) for host in sorted(found, key=by_name)]
+
 def slow_nodes(launches, time, fewest):
-    """Returns the host, label and excess of the five slowest nodes of launches that take TIME. The
-    excess, by part, is the median of how far a node exceeds all nodes' median, which counts if
-    FEWEST launches have it. With only one or two nodes, none is slow."""
+    """Returns the slow nodes of launches that take TIME, the slowest first, and the number of all
+    nodes. A node's excess, by part, is the median of how far it exceeds all nodes' median, which
+    counts if FEWEST launches have it. With only one or two nodes, none is slow."""
     medians = collections.defaultdict(dict)  # by host and part
     for part in PARTS:
         excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
@@ -216,8 +267,10 @@ def slow_nodes(launches, time, fewest):
         if late:
             found.append((*max(late), host, excess))
     found.sort(key=lambda node: -node[0])
-    return [(host, launches[0].label(host, part == 'exchange'), excess)
-            for _, part, host, excess in found[:5]]
+    hosts = launches[0].hosts
+    partners = dict(zip(hosts, hosts[1:] + hosts[:1]))
+    return [Slow([host, partners[host]] if part == 'exchange' and host in partners else [host],
+                 excess) for _, part, host, excess in found], len(medians)
 
 def facts(lines):
     """The values of NAME=VALUE, 'commit: COMMIT' and 'slurm VERSION'; if repeated, the first"""

@@ -140,7 +140,7 @@ clock   cpu  cpu_wait  blocked
 
 from 4 to 8 nodes, the middle launch takes 1.5 times as long: spawn +100.0 ms, init +80.0 ms
 
-Slow nodes, ms above the median of all nodes: none
+Slow nodes: none
 END
 for locale in C C.UTF-8; do
 	run env LC_ALL=$locale LANGUAGE=de "$summarize" job
@@ -320,16 +320,54 @@ honest 'exactly 99 % of the nodes; more than 20 silent nodes; a time above one s
 # Slow nodes
 slow() {	# WHAT PATTERN LATE: on 16 nodes
 	job job PPN=1 SWEEP='16 8' RUNS=4 LATE="$3"
-	says "$1" 0 "Slow nodes, ms above the median of all nodes$2" true
+	says "$1" 0 "\|Slow nodes: $2" true
 }
-heading='\|node +daemon \+ spawn +exec +init +exchange'
-slow 'a late daemon' "$heading\|n3 +900.0 +0.0 +0.0 +-?[0-9.]+\$" 3:daemon:900
-slow 'late in MPI_Init' "$heading\|n4 +0.0 +0.0 +900.0 +-\$" 4:init:900
-slow 'late in the exchange' "$heading\|n3 with n4 +0.0 +0.0 +0.0 +9[0-9]+.[0-9]\$" 4:exchange:900
-slow 'late by less than a tenth of the time' ': none' 3:init:90
-slow 'late in one launch of four' ': none' 3:init:900:2
-slow 'the worst five first' "$heading\|n16 [^|]*\|n15 [^|]*\|n14 [^|]*\|n13 [^|]*\|n12 [^|]*" \
-	"$(seq 11 16 | sed 's/.*/&:daemon:&00/')"
+heading='; ms above the median of all nodes\|node +daemon \+ spawn +exec +init +exchange'
+slow 'a late daemon' "1 of 16, n3$heading\|n3 +900.0 +0.0 +0.0 +-?[0-9.]+\$" 3:daemon:900
+slow 'late in MPI_Init' "1 of 16, n4$heading\|n4 +0.0 +0.0 +900.0 +-\$" 4:init:900
+slow 'late in the exchange' \
+	"2 of 16, n\[3-4\]$heading\|n3 with n4 +0.0 +0.0 +0.0 +9[0-9]+.[0-9]\$" 4:exchange:900
+slow 'late by less than a tenth of the time' 'none$' 3:init:90
+slow 'late in one launch of four' 'none$' 3:init:900:2
+slow 'the worst five first' "6 of 16, n\[11-16\]$heading\|n16 [^|]*\|n15 [^|]*\|n14 [^|]*\|\
+n13 [^|]*\|n12 [^|]*\$" "$(seq 11 16 | sed 's/.*/&:daemon:&00/')"
+
+# folded WHAT NAMES: these nodes are slow, from the lines of the file slow
+folded() {
+	{
+		head -n 1 job/ranks-8-1.csv
+		awk -v OFS=, '
+		{ late[NR] = $1 }
+		END {
+			for (i = 1; i <= 2 * NR + 1; i++)
+				print i - 1, i, (i > NR ? "other" i : late[i]), 1, 1, 1, "",
+					(i > NR ? 100 : 1000), 1, 1, "", 1, 1200, 1, 1, 1, 0, 0
+		}' slow
+	} >folded.csv
+	run "$summarize" folded.csv
+	is "$1" "$(echo "$out" | sed -n 's/^Slow nodes: //p')$err" \
+		"$2; ms above the median of all nodes"
+}
+seq -f x1002c3s%gb0 0 15 >slow
+folded 'names that differ in one number' '16 of 33, x1002c3s[0-15]b0'
+printf '%s\n' n10 n9 n12 >slow
+folded 'numbers are sorted by value' '3 of 7, n[9-10,12]'
+printf '%s\n' nid010 nid009 nid099 nid100 nid1000 nid1001 nid7 >slow
+folded 'leading zeros are kept' '7 of 15, nid[7,009-010,099-100,1000-1001]'
+printf '%s\n' x1c3s0b0 x1c3s1b0 x1c5s0b0 x1c5s1b0 x1c5s1b1 >slow
+folded 'names that differ in another number, too, are not folded' \
+	'5 of 11, x1c3s0b0,x1c3s1b0,x1c5s0b0,x1c5s1b[0-1]'
+printf '%s\n' login gpu7 a1.x2.org a2.x2.org "$(printf %040d 0)1" >slow
+folded 'names of several shapes, and a long number' \
+	"5 of 11, $(printf %040d 0)1,a[1-2].x2.org,gpu7,login"
+for rack in 3 5; do
+	seq -f "r${rack}s%g" 0 127 | sed 's/.*/&n0\n&n1\n&n2/'
+done >slow
+folded 'names that would be too long are folded further' '768 of 1537, r[3,5]s[0-127]n[0-2]'
+for i in $(seq 1000); do
+	echo "n$((3 * i))"
+done >slow
+folded 'too many names' "1000 of 2001, n[$(seq -s , 3 3 699), ..."
 job job
 
 # Growth
@@ -345,8 +383,7 @@ honest 'growth: a size without a middle launch' 0 '117.0\|\|Slow' 'fails 8-2 1; 
 job job PPN=2 SWEEP=16 RUNS=1 LATE='3:daemon:900 4:exchange:200'
 run "$summarize" job/ranks-16-1.csv
 like 'a file of ranks' "$out/$err$status" "ranks-16-1.csv: 16 nodes, 32 ranks, the last at 2099.0 \
-ms\|\|Slow nodes, ms above the median of all nodes\|node +daemon \+ spawn +exec +init +\
-exchange\|n3 +900.0 +0.0 +0.0 +[0-9.]+/0"
+ms\|\|Slow nodes: 1 of 16, n3$heading\|n3 +900.0 +0.0 +0.0 +[0-9.]+/0"
 sed 's/^\([45],3,.*,20.000\),,/\1,5000.000,/' job/ranks-16-1.csv >'own program.csv'
 run "$summarize" --pictures own 'own program.csv'
 like "a program's file of ranks" "$out/$err$status" ".*\|node +daemon \+ spawn +exec +setup +init +\
@@ -368,7 +405,7 @@ for nodes in 0 2; do
 	head -n $((1 + 2 * nodes)) job/ranks-16-1.csv >few.csv
 	run "$summarize" --pictures few few.csv
 	like "a file of ranks with $nodes nodes" "$out/$err$status" \
-		"few.csv: $nodes nodes, $((2 * nodes)) ranks, the last [^|]*\|\|Slow [^|]*: none/0"
+		"few.csv: $nodes nodes, $((2 * nodes)) ranks, the last [^|]*\|\|Slow nodes: none/0"
 done
 sed 's/$/\r/' job/ranks-16-1.csv >few.csv
 run "$summarize" few.csv
@@ -717,6 +754,61 @@ says 'a late rank, not the first of its node' 0 '' \
 	'sed -i "s/^\(3,2,n2,.*\),261.000,/\1,961.000,/" ranks-8-1.csv' --pictures late
 is 'ranks.svg, a late rank, not the first of its node: the first bar' \
 	"$(texts late/ranks.svg | grep -A 1000 ' ms$' | grep -m 1 '^n')" n2
+# cells FILE: the cells of a picture of all nodes, each a title and a shade
+cells() {
+	python3 -c "
+import sys, xml.etree.ElementTree
+svg = '{http://www.w3.org/2000/svg}'
+for cell in xml.etree.ElementTree.parse(sys.argv[1]).iter(svg + 'rect'):
+	if cell.find(svg + 'title') is not None:
+		print(cell.find(svg + 'title').text, cell.get('fill'))" "$1"
+}
+# nodes_picture WHAT TEXTS CELLS [SETTING...]: of a job
+nodes_picture() {
+	what=$1 pattern=$2 expected=$3
+	shift 3
+	rm -rf it pictures
+	job it PPN=1 "$@"
+	run "$summarize" --pictures pictures it
+	like "nodes.svg, $what: the texts" "$(texts pictures/nodes.svg)$err" "job 7 on virtual, Open \
+MPI v4.1.4: $pattern"
+	is "nodes.svg, $what: the cells" "$(cells pictures/nodes.svg)" "$(echo "$expected" |
+		tr '|' '\n')"
+}
+nodes_picture 'the order, and five shades' "12 nodes x 1, the median of 4 launches, the middle \
+later one 1703.0 ms\|Each cell is a node. Its shade shows how much more time of its own it took \
+than the median node.\|Slow nodes: 3 of 12, n\[7,9-10\]\|below 85.2 ms\|85.2 to 170.3\|170.3 to \
+340.6\|340.6 to 681.2\|681.2 and more\|n1" "n1: 1.0 ms #ececec|n2: 0.0 ms #ececec|n3: 0.0 ms \
+#ececec|n4: 0.0 ms #ececec|n5: -1.0 ms #ececec|n6: 0.0 ms #ececec|n7: 338.0 ms #e59a2f|n8: 100.0 \
+ms #d0d0d0|n9: 897.0 ms #2a0a2e|n10: 400.0 ms #a8321f|n11: -4.0 ms #ececec|n12: 0.0 ms #ececec" \
+	SWEEP=12 RUNS=4 LATE='7:init:340 8:exec:100 9:exec:400 9:init:500 10:daemon:400 3:init:900:2'
+nodes_picture 'one launch' "3 nodes x 1, launch 1, 351.0 ms\|Each [^|]*\|Slow nodes: none\|.*" \
+	'n1: 1.0 ms #ececec|n2: 0.0 ms #ececec|n3: 0.0 ms #ececec' SWEEP=3 RUNS=1
+says 'a node that was in one launch of three only' 0 '' 'sed -i /,n7,/d ranks-8-[12].csv' \
+	--pictures few
+is 'nodes.svg: its excess is not known' "$(cells few/nodes.svg | grep n7)" 'n7: not known white'
+is "nodes.svg, of a program's file of ranks: setup is part of a node's time" \
+	"$(cells own/nodes.svg | sed -n 's/^n3: \(.\).* /\1 s /p')" '6 s #2a0a2e'
+{	# 8193 nodes: the second of a cell is late
+	head -n 1 folded.csv
+	seq 8193 | awk -v OFS=, '{
+		print $1 - 1, $1, "n" $1, 1, 1, 1, "", ($1 == 8192 ? 900 : 100), 1, 1, "", 1, 1000,
+			1, 1, 1, 0, 0 }'
+} >many.csv
+run "$summarize" --pictures many many.csv
+is 'nodes.svg of 8193 nodes: the cells' "$(cells many/nodes.svg | sed -n '1p; $=; 4096,$p')" \
+	'n1 to n2: 0.0 ms #ececec
+n8191 to n8192: 800.0 ms #2a0a2e
+4097
+n8193: 0.0 ms #ececec'
+like 'nodes.svg of 8193 nodes: the texts' "$(texts many/nodes.svg | paste -s -d ' ' -)" "many.csv: \
+8193 nodes, 1000.0 ms Each cell is 2 neighbouring nodes. Its shade shows how much more time of its \
+own the slowest took than the median node. Slow nodes: 1 of 8193, n8192 .* n1 n129 .* n8065 n8193"
+is 'nodes.svg: each shade is darker than the one before, in grey, too' "$(sed -n \
+	's/.*y="82" .*fill="#\(..\)\(..\)\(..\)".*/0x\1 0x\2 0x\3/p' many/nodes.svg |
+	while read -r red green blue; do
+		echo $(((30 * red + 59 * green + 11 * blue) / 100))
+	done | sort -c -n -r 2>&1)" ''
 echo mine >mine
 ln -sf ../mine pictures/ranks.svg
 run "$summarize" --pictures pictures it
@@ -727,7 +819,7 @@ like 'a picture for which there is no space' "$err" \
 run "$summarize" --pictures "mine/$(printf '\303\251')" it
 like 'pictures that cannot be written' "$err/$status" \
 	'summarize: error: mine/\?+: Not a directory/2'
-says 'a picture of an empty ranks file' 0 'Slow nodes, ms above the median of all nodes: none' \
+says 'a picture of an empty ranks file' 0 '\|Slow nodes: none' \
 	': >ranks-8-1.csv' --pictures damaged
 ok 'a picture of an empty ranks file: there is none' [ ! -e damaged/ranks.svg ]
 says 'pictures without a valid launch' 1 'no valid launch' \
