@@ -23,8 +23,9 @@ JOB_FILE = re.compile(r'(?:.*/)?(?P<name>environment\.txt|build\.txt|changes\.di
 Row = collections.namedtuple('Row', (
     'started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,'
     'exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,'
-    'outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,offset_ms,'
-    'offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi'))
+    'outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,mpi_init_max_ms,'
+    'offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi,daemon,'
+    'fence_interface'))
 PHASES = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
 WORK = 'cpu cpu_wait blocked'.split()  # in exec and init
 Rank = collections.namedtuple('Rank', (
