@@ -155,46 +155,54 @@ def are_enough(before):
 def change(launches):
     """Returns 1 if the last launches took longer than those before, -1 if they took less time, or
     0; and how many of them are beyond the others."""
-    new, old = [[row.time_ms for row in part] for part in (launches[-LAST:], launches[:-LAST])]
-    if not are_enough(launches[:-LAST]):
+    last, before = launches[-LAST:], launches[:-LAST]
+    if not are_enough(before):
         return 0, 0
-    difference = statistics.median(new) - statistics.median(old)
+    new, old = [[row.time_ms for row in part] for part in (last, before)]
+    usual = statistics.median(old)
+    difference = statistics.median(new) - usual
     sign = 1 if difference > 0 else -1
     beyond = sum(sum((time - other) * sign > 0 for other in old) >= SHARE * len(old)
                  for time in new)
-    is_change = beyond >= MOST and abs(difference) >= MARGIN * statistics.median(old)
+    is_change = beyond >= MOST and abs(difference) >= MARGIN * usual
     return (sign if is_change else 0), beyond
 
 def is_confirmed(launches, sign):
-    """Tells whether the last night differs from the earlier nights, or the night before had already
-    changed likewise."""
+    """Tells whether the last night is beyond the spread of the earlier ones, or the night before
+    had changed likewise."""
     *earlier, last = [statistics.median(row.time_ms for row in night)
                       for night in nights(launches)]
     usual = statistics.median(earlier)
-    spread_ = DEVIATION * statistics.median(abs(time - usual) for time in earlier)
-    if len(earlier) >= SOME and sign * (last - usual) > SPREADS * spread_:
+    deviation = statistics.median(abs(time - usual) for time in earlier)
+    if len(earlier) >= SOME and sign * (last - usual) > SPREADS * DEVIATION * deviation:
         return True
-    return change([row for row in launches if row.night != launches[-1].night])[0] == sign
+    until_then = [row for row in launches if row.night != launches[-1].night]
+    return change(until_then)[0] == sign
+
+def typical(which, launches):
+    """A line with the median and the range of launches"""
+    all_times = [row.time_ms for row in launches]
+    return f'{which:12}{ms(statistics.median(all_times))} ms {spread(all_times)}'
 
 def last_changes(launches):
-    """Returns lines on what the last launches of a kind have changed, and whether they are slower.
-    """
+    """Returns lines on what the last launches of a kind have changed, and whether it is slower."""
     last, before = launches[-LAST:], launches[:-LAST]
-    new, old, all_ = [[row.time_ms for row in part] for part in (last, before, launches)]
     if not are_enough(before):
-        return [f'{f"all {len(all_)}":12}{ms(statistics.median(all_))} ms {spread(all_)}',
+        return [typical(f'all {len(launches)}', launches),
                 f'too few launches to compare: at least {FEWEST} before the last {LAST}, on three '
                 'nights or more'], False
-    lines = [f'the last {LAST}  {ms(statistics.median(new))} ms {spread(new)}',
-             f'before      {ms(statistics.median(old))} ms {spread(old)}', 'no change']
+    lines = [typical(f'the last {LAST}', last), typical('before', before)]
     sign, beyond = change(launches)
     if sign and is_confirmed(launches, sign):
         which, took = ('slower', 'longer') if sign > 0 else ('faster', 'less time')
-        lines[-1] = f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those ' \
-            f'before: {phase_changes(before, last, LOG_PHASES, sign, "no phase has changed")}'
+        lines.append(f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those before: '
+                     + phase_changes(before, last, LOG_PHASES, sign, 'no phase has changed'))
+    else:
+        sign = 0
+        lines.append('no change')
     host, count = collections.Counter(row.outlier_host for row in last).most_common(1)[0]
     usually = sum(row.outlier_host == host for row in before)
     if host != '' and count >= MOST and usually < len(before) / 10:
         lines.append(f'{host} was the outlier of {count} of the last {LAST}, and of {usually} of '
                      f'the {len(before)} before')
-    return lines, lines[2].startswith('slower')
+    return lines, sign > 0
