@@ -170,7 +170,7 @@ first node\|" 'stops; add INTERFACES=4'
 says 'a small executable' 1 'Problems\|executable: 45680 bytes, fewer than 104857600\|\|ms' \
 	'sed -i "s/104913536/45680/" results.csv'
 says 'a small executable in a launch that is not valid' 0 'No problems; 1 point' \
-	'cell 7 32 45680; sed -i "s/^status 0/status 1/" output/4-3.txt'
+	'cell 7 33 45680; sed -i "s/^status 0/status 1/" output/4-3.txt'
 says 'more than eight later launches' 0 \
 	'Later launches: 9, the median 606.0 ms \(602.0 to 610.0\)\|' \
 	"rm -r *; python3 $top/tests/helpers/archive.py x RUNS=10 SWEEP=8; mv x/* ."
@@ -192,7 +192,7 @@ the job: 3 idle, 1 down\|option of the job: ReqNodeList=n1\|launch 2 on 4 nodes:
 whether the step has ended\|launch 3 on 4 nodes: the step has not ended\|batch script: module load \
 x\|changes.diff: ziatest.c\|variable: FI_TLS=x\|\|" '
 	not_launched 8-2 x
-	cell 6 27 -6.030; cell 5 6 ""; warm ranks-8-1.csv 3 5
+	cell 6 28 -6.030; cell 5 6 ""; warm ranks-8-1.csv 3 5
 	sed -i "s/^2,2,\(.*\),3,/2,2,\1,0,/" ranks-8-1.csv
 	sed -i "s/^\(8 nodes: interfaces\) 2\(.*\)/\1 1\2\n1 node: interfaces 0, rate 1, down 3, \
 cores 8 (n7)/" environment.txt
@@ -228,13 +228,13 @@ MV2_X=2\|variable: SLURM_MPI_TYPE=pmi2\|\|" 'echo UNKNOWN >changes.diff
 		HYDRA_BOOTSTRAP=slurm \
 		HYDRA_LAUNCHER_EXTRA_ARGS=x I_MPI_HYDRA_BOOTSTRAP=slurm HYDRA_DEBUG=1 MV2_X=2 \
 		I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=x SLURM_MPI_TYPE=pmi2 SLURM_CONF=y MYMPI_X=1'
-for clock in 'cell 2 27 6.000' 'cell 2 27 -7.000; cell 2 30 7.000'; do
+for clock in 'cell 2 28 6.000' 'cell 2 28 -7.000; cell 2 31 7.000'; do
 	says "a clock that is off by little: $clock" 0 '\|No problems; no points to review\|' \
 	"$clock"
 done
 says 'an unknown clock' 0 \
 	'clocks           started on a node of the job; node clocks within - ms\|' \
-	'cell 4 27 ""'
+	'cell 4 28 ""'
 
 # Honest jobs: which launch the figure is, problems, points to review
 honest 'the first launch failed' 1 "\|8 nodes x 2 = 16 ranks: 602.0 ms, launch 2; launch 1 is not \
@@ -555,8 +555,9 @@ like 'pictures in no directory' "$err/$status" 'usage: .*--pictures takes a dire
 # PHASE takes MS longer than 100 ms, and HOST, if set, is the outlier's.
 log_header='started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,'\
 'spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'\
-'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,offset_ms,'\
-'offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi'
+'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,'\
+'mpi_init_max_ms,offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,'\
+'mpi,daemon,fence_interface'
 log_of() {
 	file=$1
 	shift
@@ -572,8 +573,8 @@ log_of() {
 					1 + day / 28, 1 + day % 28, day % 60, 500 + $2 + day % 7
 				printf "10.000,20.000,%.3f,,%.3f,20.000,50.000,0.000,1.000,1.000,",
 					100 + late["exec"], 300 + late["init"] + day % 7
-				printf "1.000,%s,%s,,%s,,,1.000,,,,,%s,1,M\n", faults,
-					$4 ? "init" : "", $4, program
+				printf "1.000,%s,%s,,%s,,,%s,1.000,,,,,%s,1,M,slurmstepd,PMIx\n",
+					faults, $4 ? "init" : "", $4, $4 ? 1 : "", program
 			}
 		}'
 	} >"$file"
@@ -646,7 +647,7 @@ run "$summarize" --pictures history log.csv
 is 'a log: the picture has 40 bars, of which the last five stand out' \
 	"$(texts history/history.svg | grep -c T03:00) $(grep -c 'font-weight="bold"' \
 		history/history.svg)" '40 5'
-for damage in '$s/,M$//' '30s/,4,2,/,x,2,/' '30s/^2026-/2026/' '30s/,50[0-9][^,]*/,/'; do
+for damage in '$s/,PMIx$//' '30s/,4,2,/,x,2,/' '30s/^2026-/2026/' '30s/,50[0-9][^,]*/,/'; do
 	log_of log.csv 60,0,init
 	sed -i "$damage" log.csv
 	run "$summarize" log.csv

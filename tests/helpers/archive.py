@@ -101,12 +101,12 @@ def launch(nodes, run, start):
     time, reply, slowest = max(completed)
     path, work = phases(latest)
     excess = {phase: time for times in lates for phase, time in times.items() if time}
-    outlier = [None] * 5
+    outlier = [None] * 6
     if excess:
         phase = max(excess, key=lambda phase: excess[phase])
         block = slowest // ppn if phase == 'exchange' else latest
         outlier = [phase, block * ppn, '%s%d' % (other['HOST'], block + 1), excess[phase],
-                   'blocked' if phase in ('exec', 'init') else None]
+                   'blocked' if phase in ('exec', 'init') else None, 1]
     write('ranks-%d-%d.csv' % (nodes, run), *rows)
     write('nodes-%d-%d.txt' % (nodes, run), *['%s%d' % (other['HOST'], node + 1)
                                               for node in range(nodes)])
@@ -128,14 +128,16 @@ def launch(nodes, run, start):
         clocks = (0., other['HOST'] + '1', other['HOST'] + '1', 0.)
     return cells(stamp(start), nodes, ppn, nodes * ppn, time, time, slowest,
                  '%s%d' % (other['HOST'], slowest // ppn + 1), *path, reply, 0., *work, 3,
-                 *outlier, mpi_init, *clocks, 'ziaprobe', SIZE, other['MPI'])
+                 *outlier, mpi_init, *clocks, 'ziaprobe', SIZE, other['MPI'],
+                 'slurmstepd', 'PMIx' if fence else None)
 
 
 os.makedirs(os.path.join(out, 'output'))
 rows = ['started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,spawn_ms,'
         'exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'
-        'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,mpi_init_max_ms,'
-        'offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi']
+        'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,'
+        'mpi_init_max_ms,offset_ms,offset_host,reference_host,offset_bound_ms,program,'
+        'executable_bytes,mpi,daemon,fence_interface']
 for nodes in map(int, facts['SWEEP'].split()):
     for run in range(1, int(facts['RUNS']) + 1):
         rows.append(launch(nodes, run, start + 10 * (len(rows) - 1)))
