@@ -28,9 +28,6 @@ Row = collections.namedtuple('Row', (
     'outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,mpi_init_max_ms,'
     'offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi,daemon,'
     'fence_interface'))
-# A launch in a log: LINE is the number of its line, NIGHT the start of the first one of its night.
-Logged = collections.namedtuple('Logged', (*Row._fields, 'line', 'night'))
-HOUR = 3600  # seconds; launches of one night are less than that apart
 PHASES = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
 WORK = 'cpu cpu_wait blocked'.split()  # in exec and init
 Rank = collections.namedtuple('Rank', (
@@ -197,6 +194,10 @@ class Ranks:
         marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '} if nodes[1:] else {}
         return [(marks.get(place, ''), self.label(rank.host, rank.exchange_ms >= 0), rank)
                 for place, (_, rank) in enumerate(nodes) if place < 10 or place in marks]
+
+HOUR = 3600  # seconds; launches of one night are less than that apart
+# A launch in a log: LINE is the number of its line, NIGHT the start of the first one of its night.
+Logged = collections.namedtuple('Logged', (*Row._fields, 'line', 'night'))
 
 class Log:
     """A file of --csv: its launches, in the file's order; where their starts go back, as the number
