@@ -552,7 +552,7 @@ like 'pictures in no directory' "$err/$status" 'usage: .*--pictures takes a dire
 
 # A log, the file of --csv of many launches
 # log_of NAME KIND...: writes a log. A KIND is COUNT,MS,PHASE: COUNT launches, of which PHASE takes
-# MS longer than 100 ms, and HOST, if set, is the outlier's. A night has PER_NIGHT launches, or five.
+# MS longer than 100 ms, and HOST, if set, is the outlier's. A night has PER_NIGHT launches, or 5.
 log_header='started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,'\
 'spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'\
 'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,'\
