@@ -687,6 +687,9 @@ logged 'a clock that was ahead' 1 "line 68: the start goes back from 2037-01-01T
 } >log.csv
 logged 'rows in the wrong order' 0 "line 7: the start goes back from 2026-01-12T03:00:00Z to \
 2026-01-11T03:00:04Z; also at lines 12, 17, [^|]*, 57\|${warm}${any}no change"
+log_of log.csv 60,0,init
+sed -i '30s/T03:00:/T02:01:/' log.csv
+logged 'a start that goes back by less than an hour' 0 "$warm${medians}no change"
 cp slower.csv log.csv
 sed -n '7,46p' slower.csv >>log.csv
 logged 'rows that are repeated' 1 "$warm${medians}slower: 5 .*"
