@@ -756,7 +756,7 @@ other 'a short line' 'begins with "a"'
 other 'an empty file' 'is empty'
 
 # The picture: the middle launch of each night
-log_of log.csv 150,0,init 6,100,init 44,0,init
+log_of log.csv 170,0,init 6,100,init 44,0,init
 long=$(printf '&%.0s' $(seq 240)).csv
 cp log.csv "$long"
 run "$summarize" --pictures named "$long"
@@ -765,7 +765,7 @@ is 'a log: a long name leaves the picture well-formed' \
 run "$summarize" --pictures history log.csv
 like 'a log: the picture has a bar for each night' "$(texts history/history.svg)" \
 	"log.csv: ziaprobe, 4 nodes x 2, slurmstepd, PMIx, warm, the last 40 nights\|.*\|\
-2026-02-03, 5\|60[0-9].0\|2026-02-04, 5\|50[0-9].0\|.*\|2026-02-12, 5\|50[0-9].0"
+2026-02-07, 5\|60[0-9].0\|2026-02-08, 5\|50[0-9].0\|.*\|2026-02-16, 5\|50[0-9].0"
 log_of log.csv 1,20,init 1,10,init 1,0,init 1,30,init
 run "$summarize" --pictures history log.csv
 like 'a log: the middle of four launches is the faster one' "$(texts history/history.svg)" \
