@@ -2,6 +2,7 @@
 import collections
 import difflib
 import fileinput
+import itertools
 import math
 import os
 import re
@@ -9,10 +10,15 @@ import statistics
 
 from read import JOB_FILE, LOG_PHASES, PHASES, checksums, known, ms, plural, spread, times
 
-LAST, FEWEST = 5, 20  # the launches of a log that are compared, and how many must come before them
-# A launch is beyond the others if this share of them took less time, or more. If three of five are,
-# and the medians differ by MARGIN, that is no chance: it happens once in hundreds of nights.
+# The launches of a log that are compared, and how many must come before them, on how many nights
+LAST, FEWEST, NIGHTS = 5, 20, 3
+# A launch is beyond the others if this share of them took less time, or more. The last ones have
+# changed if MOST are, and the medians differ by MARGIN.
 SHARE, MOST, MARGIN = 0.95, 3, 0.05
+# The launches of one night are alike, so its median must also be SPREADS beyond the medians of at
+# least SOME earlier nights. A spread is the standard deviation, as estimated by the median absolute
+# deviation, which a few odd nights do not change.
+SPREADS, SOME, DEVIATION = 3, 5, 1.4826
 SMALLEST = 104857600  # bytes of the executable: the specification's 100 MB
 SCRIPTS = [os.path.join(os.path.dirname(os.path.realpath(__file__)), name)
            for name in ('../run_ziatest.sh', 'launches')]
@@ -139,27 +145,64 @@ def phase_changes(before, after, names=PHASES, sign=1, none='no phase has grown'
     largest = sorted(change for change in changes if change[0] >= 0.05)[:-3:-1]  # printed as 0.1
     return ', '.join(f'{name} {by * sign:+.1f} ms' for by, name in largest) or none
 
-def last_changes(rows):
-    """Returns lines on what the last launches of a kind have changed, and whether it is worse."""
-    last, before = rows[-LAST:], rows[:-LAST]
-    if len(before) < FEWEST:
-        return [f'too few launches to compare: at least {FEWEST} before the last {LAST}'], False
+def nights(launches):
+    """The launches of each night"""
+    return [list(night) for _, night in itertools.groupby(launches, lambda row: row.night)]
+
+def are_enough(before):
+    return len(before) >= FEWEST and len({row.night for row in before}) >= NIGHTS
+
+def change(launches):
+    """Returns 1 if the last launches took longer than those before, -1 if they took less time, or
+    0; and how many of them are beyond the others."""
+    last, before = launches[-LAST:], launches[:-LAST]
+    if not are_enough(before):
+        return 0, 0
     new, old = [[row.time_ms for row in part] for part in (last, before)]
-    middle, usual = statistics.median(new), statistics.median(old)
-    lines = [f'the last {LAST}  {ms(middle)} ms {spread(new)}',
-             f'before      {ms(usual)} ms {spread(old)}', 'no change']
-    sign = 1 if middle > usual else -1
+    usual = statistics.median(old)
+    difference = statistics.median(new) - usual
+    sign = 1 if difference > 0 else -1
     beyond = sum(sum((time - other) * sign > 0 for other in old) >= SHARE * len(old)
                  for time in new)
-    has_changed = beyond >= MOST and abs(middle - usual) >= MARGIN * usual
-    if has_changed:
+    is_change = beyond >= MOST and abs(difference) >= MARGIN * usual
+    return (sign if is_change else 0), beyond
+
+def is_confirmed(launches, sign):
+    """Tells whether the last night is beyond the spread of the earlier ones, or the night before
+    had changed likewise."""
+    *earlier, last = [statistics.median(row.time_ms for row in night)
+                      for night in nights(launches)]
+    usual = statistics.median(earlier)
+    deviation = statistics.median(abs(time - usual) for time in earlier)
+    if len(earlier) >= SOME and sign * (last - usual) > SPREADS * DEVIATION * deviation:
+        return True
+    until_then = [row for row in launches if row.night != launches[-1].night]
+    return change(until_then)[0] == sign
+
+def typical(which, launches):
+    """A line with the median and the range of launches"""
+    all_times = [row.time_ms for row in launches]
+    return f'{which:12}{ms(statistics.median(all_times))} ms {spread(all_times)}'
+
+def last_changes(launches):
+    """Returns lines on what the last launches of a kind have changed, and whether it is slower."""
+    last, before = launches[-LAST:], launches[:-LAST]
+    if not are_enough(before):
+        return [typical(f'all {len(launches)}', launches),
+                f'too few launches to compare: at least {FEWEST} before the last {LAST}, on three '
+                'nights or more'], False
+    lines = [typical(f'the last {LAST}', last), typical('before', before)]
+    sign, beyond = change(launches)
+    if sign and is_confirmed(launches, sign):
         which, took = ('slower', 'longer') if sign > 0 else ('faster', 'less time')
-        lines[-1] = f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those ' \
-            f'before: {phase_changes(before, last, LOG_PHASES, sign, "no phase has changed")}'
+        lines.append(f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those before: '
+                     + phase_changes(before, last, LOG_PHASES, sign, 'no phase has changed'))
+    else:
+        sign = 0
+        lines.append('no change')
     host, count = collections.Counter(row.outlier_host for row in last).most_common(1)[0]
     usually = sum(row.outlier_host == host for row in before)
-    is_new = host != '' and count >= MOST and usually < len(before) / 10
-    if is_new:
+    if host != '' and count >= MOST and usually < len(before) / 10:
         lines.append(f'{host} was the outlier of {count} of the last {LAST}, and of {usually} of '
                      f'the {len(before)} before')
-    return lines, is_new or has_changed and sign > 0
+    return lines, sign > 0

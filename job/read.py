@@ -10,11 +10,13 @@ import re
 import statistics
 import sys
 import tarfile
+from calendar import timegm
 from time import gmtime, strftime
 
 LARGEST_JOB = 1 << 30  # bytes of all files
 MOST_LAUNCHES = 6000  # of a job
 MOST_NODES = 100000  # of a launch
+GZIP = b'\x1f\x8b'  # an archive begins with it
 LONGEST_LINE = 10000  # a longer one counts as several
 JOB_FILE = re.compile(r'(?:.*/)?(?P<name>environment\.txt|build\.txt|changes\.diff|'
                       r'results\.csv|SHA256SUMS|(?P<kind>(?P<ranks>ranks-)|nodes-|output/)'
@@ -43,8 +45,10 @@ Size = collections.namedtuple('Size', 'nodes valid first later middle')
 Kind = collections.namedtuple('Kind', 'line where interfaces down hardware')  # of nodes
 KIND = re.compile(r'([0-9]{1,6} nodes?|the first node): interfaces ([0-9]{1,6}),.*? '
                   r'down ([0-9]{1,6}), (.*?)( \([^()]*\))?\Z')
-# The start, nodes and ppn in a row of --csv
-LAUNCH = re.compile(r'[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-9:]{8}\.[0-9]{6}Z(,[1-9][0-9]{0,5}){2},')
+# A row of --csv begins with the start, nodes and ppn, and is printable.
+LAUNCH = re.compile(r'[12][0-9]{3}-(0[1-9]|1[0-2])-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.'
+                    r'[0-9]{6}Z(,[1-9][0-9]{0,5}){2},[ -~]*\Z')
+A_HEADER = re.compile('started,nodes,[a-z_,]*')  # of any version of --csv
 # The end of the command line that ziatest prints: SEC USEC N --verbose
 START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
 TIMEOUT = re.compile(r'timeout of [0-9]+ s: (?:rank [0-9]+|a rank) on ([^\s.]+)')
@@ -56,6 +60,7 @@ SORTS = {'reason': '^not launched: ', 'result': 'Time test was completed in',
          'cause': 'PMI support|OPAL ERROR: Unreachable|execve|shared libraries|failed on node|'
                   'Node failure on|not found',
          'error': '(?i:error)|timeout of'}
+ANOTHER_VERSION = 'is of another version of Ziatest; use its job/summarize'
 KEPT = re.compile('|'.join(SORTS.values()))
 
 class File:
@@ -71,27 +76,36 @@ class File:
 
     def rows(self, record):
         """Yields its rows as namedtuples, except damaged ones. NAME_ms, NAME_bytes and faults are
-        numbers. SELF.DAMAGED becomes the number of the first damaged line, or 0."""
+        numbers. SELF.TEXT is the text of the row, SELF.LINE the number of its line. SELF.DAMAGED
+        becomes the numbers of the damaged lines. A header that is repeated is none of them."""
         lines, columns = self.lines(), record._fields
-        header = next(lines, '')
-        self.damaged = 0 if header.endswith('\n') else 1
-        if header.endswith('\r\n'):
+        header, first = ','.join(columns), next(lines, '')
+        is_whole = first.endswith('\n')  # the preceding line, of which lines() may yield parts
+        self.line, self.damaged = 1, [] if is_whole else [1]
+        if first.endswith('\r\n'):
             raise ValueError(f'{self.name} has Windows line endings; convert it with dos2unix')
-        if not self.damaged and header != ','.join(columns) + '\n':
-            raise ValueError(f'{self.name} is of another version of Ziatest; use its job/summarize')
-        are_numbers = [column.endswith(('_ms', '_bytes', 'faults')) for column in columns]
-        for place, line in enumerate(lines, 2):
-            cells, row = line[:-1].split(','), None
-            if line.endswith('\n') and len(cells) == len(columns):
+        if is_whole and first[:-1] != header:
+            raise ValueError(f'{self.name} {ANOTHER_VERSION}')
+        numbers = [place for place, column in enumerate(columns)
+                   if column.endswith(('_ms', '_bytes', 'faults'))]
+        for line in lines:
+            is_start, is_whole = is_whole, line.endswith('\n')
+            self.line += is_start
+            self.text, row = line.rstrip('\r\n'), None
+            cells = self.text.split(',')
+            if is_start and is_whole and len(cells) == len(columns):
                 try:
-                    row = record(*[float(cell or 'nan') if is_number else cell
-                                   for cell, is_number in zip(cells, are_numbers)])
+                    for place in numbers:
+                        cells[place] = float(cells[place] or 'nan')
+                    row = record._make(cells)
                 except ValueError:
                     pass
-            if row and (record is Rank or LAUNCH.match(line) and 0 <= row.time_ms < math.inf):
+            if row and (record is Rank or LAUNCH.match(self.text) and 0 <= row.time_ms < math.inf):
                 yield row
-            else:
-                self.damaged = self.damaged or place
+            elif A_HEADER.fullmatch(self.text) and not header.startswith(self.text):
+                raise ValueError(f'line {self.line} of {self.name} {ANOTHER_VERSION}')
+            elif self.text != header and self.line not in self.damaged[-1:]:
+                self.damaged.append(self.line)
 
 def in_archive(path):
     """Yields each member's name, whether it is a regular file, its end, and what opens it."""
@@ -185,20 +199,53 @@ class Ranks:
         return [(marks.get(place, ''), self.label(rank.host, rank.exchange_ms >= 0), rank)
                 for place, (_, rank) in enumerate(nodes) if place < 10 or place in marks]
 
+HOUR = 3600  # seconds; launches of one night are less than that apart
+# A launch in a log: LINE is the number of its line, NIGHT the start of the first one of its night.
+Logged = collections.namedtuple('Logged', (*Row._fields, 'line', 'night'))
+
+class Log:
+    """A file of --csv: its launches, in the file's order; where their starts go back, as the number
+    of the line and two starts; and the numbers of damaged lines"""
+    def __init__(self, file):
+        self.launches, self.backward = [], []
+        seen, night, last = set(), '', '0001-01-01T00:00:00'
+        for row in file.rows(Row):
+            if file.text in seen:  # A restored backup may repeat rows.
+                continue
+            seen.add(file.text)
+            gap = seconds_between(last, row.started)
+            if abs(gap) >= HOUR:
+                night = row.started
+            if gap < -HOUR:
+                self.backward.append((file.line, last, row.started))
+            self.launches.append(Logged._make((*row, file.line, night)))
+            last = row.started
+        self.damaged = file.damaged
+
+def seconds_between(*starts):
+    """From one start to another"""
+    if starts[0][:13] == starts[1][:13]:  # The same hour is one night. A log may have many rows.
+        return 0
+    before, after = [timegm((int(start[:4]), int(start[5:7]), int(start[8:10]), int(start[11:13]),
+                             int(start[14:16]), int(start[17:19]))) for start in starts]
+    return after - before
+
 def read_csv(path):
-    """Returns the Ranks of a file of --ranks, or the rows of one of --csv in the order of their
-    starts; None if it is another file."""
+    """Returns the Ranks of a file of --ranks, or the Log of one of --csv; None if it may be an
+    archive."""
     with open(path, 'rb') as opened:
         start, file = opened.peek(), File(opened, os.path.basename(path))
-        if start.startswith(b'rank,node,'):
-            found = Ranks(file)
-        elif start.startswith(b'started,nodes,'):
-            found = sorted(file.rows(Row), key=lambda row: row.started)
-        else:
+        if start.startswith(GZIP):
             return None
+        if start.startswith(b'started,nodes,'):
+            return Log(file)
+        if not start.startswith(b'rank,node,'):
+            begins = start[:13].decode('ascii', 'replace').split('\n')[0]
+            raise ValueError('neither an archive nor a file of --csv or --ranks: it ' +
+                             (f'begins with "{begins}"' if start else 'is empty'))
+        found = Ranks(file)
     if file.damaged:
-        advice = 'launch again' if isinstance(found, Ranks) else 'remove it'
-        raise ValueError(f'line {file.damaged} is not a whole row; {advice}')
+        raise ValueError(f'line {file.damaged[0]} is not a whole row; launch again')
     return found
 
 def by_name(host):

@@ -588,8 +588,8 @@ run "$summarize" --pictures '' job
 like 'pictures in no directory' "$err/$status" 'usage: .*--pictures takes a directory/2'
 
 # A log, the file of --csv of many launches
-# log_of NAME KIND...: writes a log. A KIND is COUNT,MS,PHASE: COUNT launches, one a day, of which
-# PHASE takes MS longer than 100 ms, and HOST, if set, is the outlier's.
+# log_of NAME KIND...: writes a log. A KIND is COUNT,MS,PHASE: COUNT launches, of which PHASE takes
+# MS longer than 100 ms, and HOST, if set, is the outlier's. A night has PER_NIGHT launches, or 5.
 log_header='started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,daemon_ms,'\
 'spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,exchange_ms,clock_ms,cpu_ms,cpu_wait_ms,blocked_ms,'\
 'faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,'\
@@ -600,37 +600,40 @@ log_of() {
 	shift
 	{
 		echo "$log_header"
-		printf '%s\n' "$@" | awk -F , -v program="${PROGRAM-ziaprobe}" \
-			-v faults="${FAULTS-0}" '{
+		printf '%s\n' "$@" | awk -F , -v program="${PROGRAM-ziaprobe}" -v year="${YEAR-2026}" \
+			-v faults="${FAULTS-0}" -v daemon="${DAEMON-slurmstepd}" \
+			-v interface="${INTERFACE-PMIx}" -v per_night="${PER_NIGHT-5}" '{
 			for (i = 0; i < $1; i++) {
 				late["exec"] = late["init"] = 0
 				late[$3] = $2
-				day++
-				printf "2026-%02d-%02dT03:00:%02d.000000Z,4,2,8,%.3f,,1,n1,",
-					1 + day / 28, 1 + day % 28, day % 60, 500 + $2 + day % 7
+				night = int(count / per_night)
+				more = ++count % 7
+				printf "%d-%02d-%02dT03:00:%02d.000000Z,4,2,8,%.3f,,1,n1,", year,
+					1 + night / 28, 1 + night % 28, count % per_night,
+					500 + $2 + more
 				printf "10.000,20.000,%.3f,,%.3f,20.000,50.000,0.000,1.000,1.000,",
-					100 + late["exec"], 300 + late["init"] + day % 7
-				printf "1.000,%s,%s,,%s,,,%s,1.000,,,,,%s,1,M,slurmstepd,PMIx\n",
-					faults, $4 ? "init" : "", $4, $4 ? 1 : "", program
+					100 + late["exec"], 300 + late["init"] + more
+				printf "1.000,%s,%s,,%s,,,%s,1.000,,,,,%s,1,M,%s,%s\n",
+					faults, $4 ? "init" : "", $4, $4 ? 1 : "", program,
+					daemon, interface
 			}
 		}'
 	} >"$file"
 }
-# logged NAME STATUS PATTERN: what the log says, after the line on its first kind
+# logged NAME STATUS PATTERN: what the log says, after its first line
 logged() {
 	run "$summarize" log.csv
-	like "a log: $1" "$out/$err$status" "log.csv: [0-9]+ launch[^|]*\|\|$3/$2"
+	like "a log: $1" "$out/$err$status" "log.csv: [0-9]+ launch[^|]*\|$3/$2"
 }
-warm='ziaprobe, 4 nodes x 2, warm: [0-9]+ launches, the last 2026-[0-9-]+T03:00:[0-9]{2}Z\|'
+warm='\|ziaprobe, 4 nodes x 2, slurmstepd, PMIx, warm: [0-9]+ launches, the last [-0-9T:]+Z\|'
 medians='the last 5  [0-9.]+ ms \([0-9.]+ to [0-9.]+\)\|before      503.0 ms \(500.0 to 506.0\)\|'
+any='[^|]*\|[^|]*\|'	# the same for any figures
 log_of log.csv 60,0,init
 logged 'no change' 0 "$warm${medians}no change"
-log_of log.csv 55,0,init 5,100,init
+log_of slower.csv 55,0,init 5,100,init
+cp slower.csv log.csv
 logged 'slower' 1 "$warm${medians}slower: 5 of the last 5 took longer than 95 % of those before: \
 init \+99.0 ms"
-sed -n '1p; 2,$p' log.csv | awk 'NR == 1 { print; next } { print | "sort -r" }' >other.csv
-run "$summarize" other.csv
-like 'a log: rows in the wrong order' "$out/$status" ".*slower: 5 of .*/1"
 sed -i '2,56s/,50.000,0.000,/,,0.000,/' log.csv
 logged 'a phase that was not known before' 1 "$warm${medians}slower: [^|]*: init \+99.0 ms"
 log_of log.csv 57,0,init 3,100,exec
@@ -642,58 +645,170 @@ logged 'less than 5 %' 0 "$warm${medians}no change"
 log_of log.csv 55,0,init 5,-100,init
 logged 'faster' 0 "$warm${medians}faster: 5 of the last 5 took less time than 95 % of those \
 before: init -101.0 ms"
+
+# The nights: the earlier ones are 0, 40 or 80 ms slower, so their spread is 1.4826 x 40 ms.
+unlike='5,0,init 5,40,init 5,80,init 5,0,init 5,40,init 5,80,init 5,40,init'
+nightly() {	# NAME STATUS VERDICT KIND...
+	nightly_name=$1 nightly_status=$2 verdict=$3
+	shift 3
+	log_of log.csv "$@"
+	logged "$nightly_name" "$nightly_status" "$warm$any$verdict"
+}
+# shellcheck disable=SC2086 # words
+{
+	nightly 'a night within the spread of the earlier ones' 0 'no change' $unlike 5,190,init
+	nightly 'a night beyond it' 1 'slower: 5 .*' $unlike 5,225,init
+	nightly 'a second such night' 1 'slower: 5 .*' $unlike 5,150,init 5,170,init
+	nightly 'a second such night, the first of which was faster' 0 'no change' \
+		$unlike 5,-90,init 5,170,init
+	nightly 'fewer than five earlier nights' 0 'no change' 20,0,init 5,200,init
+	nightly 'a second night, after four earlier ones' 1 'slower: 5 .*' 20,0,init 5,200,init \
+		5,300,init
+	PER_NIGHT=1 nightly 'a launch a night' 1 'slower: 3 .*' 57,0,init 3,100,init
+}
+too_few="${warm}all 2[0-9]      503.0 ms \(500.0 to 506.0\)\|too few launches to compare: at \
+least 20 before the last 5, on three nights or more"
+log_of log.csv 24,0,init
+logged 'too few' 0 "$too_few"
+log_of log.csv 25,0,init
+logged 'just enough' 0 "$warm${medians}no change"
+PER_NIGHT=10 log_of log.csv 25,0,init
+logged 'too few nights' 0 "$too_few"
+PER_NIGHT=7 log_of log.csv 25,0,init
+logged 'just enough nights' 0 "$warm${medians}no change"
+
+# A node explains a change; it is none.
 log_of log.csv 55,0,init 2,0,init 3,0,init,n2
-logged 'an outlier' 1 "$warm${medians}no change\|n2 was the outlier of 3 of the last 5, and of 0 \
+logged 'an outlier' 0 "$warm${medians}no change\|n2 was the outlier of 3 of the last 5, and of 0 \
 of the 55 before"
 log_of log.csv 49,0,init 6,0,init,n2 2,0,init 3,0,init,n2
 logged 'an old outlier' 0 "$warm${medians}no change"
-log_of log.csv 24,0,init
-logged 'too few' 0 "${warm}too few launches to compare: at least 20 before the last 5"
-log_of log.csv 25,0,init
-logged 'just enough' 0 "$warm${medians}no change"
-# Cold launches are of their own kind, and so are those of another program. A night may have five
-# launches of each kind. An old change of another kind is no alarm.
-PROGRAM=solver log_of other.csv 60,0,init
-for after in 5 10; do
-	log_of log.csv 55,0,init 5,100,init
-	sed '1d; s/^2026/2027/' other.csv | tail -n $after >>log.csv
-	logged "the slower kind, then $after launches of another" $((after == 5)) \
-		"solver, [^|]*\|too few [^|]*\|\|$warm${medians}slower: .*"
-done
-log_of log.csv 55,0,init 5,100,init
-sed '1d; s/^2026/2027/' other.csv >>log.csv
-logged 'another kind was launched last' 0 "solver, 4 nodes x 2, warm: 60 launches, [^|]*\|[^|]*\|\
-[^|]*\|no change\|\|$warm${medians}slower: .*"
-# Neither do programs that were launched once make it recent.
-log_of log.csv 55,0,init 5,100,init
-for program in a b c d e f g h i j k l m n o p q r s t; do
-	PROGRAM=$program log_of once.csv 1,0,init
-	sed '1d; s/^2026/2027/' once.csv >>log.csv
-done
-sed '1d; s/^2026/2028/' other.csv >>log.csv
-logged 'many programs that were launched once' 0 'solver, .*\|slower: .*'
-FAULTS=7 log_of other.csv 2,900,init
+log_of log.csv 55,0,init 5,100,init,n2
+logged 'an outlier that explains' 1 "$warm${medians}slower: [^|]*\|n2 was the outlier of 5 of .*"
+
+# Kinds: the one that was launched last comes first. Only a kind of the last night can be an alarm.
+YEAR=2025 PROGRAM=solver log_of other.csv 60,0,init
+cp slower.csv log.csv
 sed 1d other.csv >>log.csv
-logged 'cold launches' 0 ".*\|ziaprobe, 4 nodes x 2, cold: 2 launches, [^|]*\|too few .*"
+logged 'another program was launched last' 0 "line 62: [^|]*\|\|solver, 4 [^|]*: 60 launches, [^|]*\|${any}no \
+change\|$warm${medians}slower: .*"
+for kind in PROGRAM=solver DAEMON=mpirun DAEMON= INTERFACE=PMI2 INTERFACE= FAULTS=7; do
+	(
+		export "${kind?}"
+		log_of other.csv 2,900,init
+	)
+	cp slower.csv log.csv
+	sed 1d other.csv | sed 's/2026-01-01/2026-01-12/' >>log.csv
+	case $kind in
+	PROGRAM=*) title='solver, 4 nodes x 2, slurmstepd, PMIx, warm' ;;
+	DAEMON=m*) title='ziaprobe, 4 nodes x 2, mpirun, PMIx, warm' ;;
+	DAEMON=) title='ziaprobe, 4 nodes x 2, PMIx, warm' ;;
+	INTERFACE=P*) title='ziaprobe, 4 nodes x 2, slurmstepd, PMI2, warm' ;;
+	INTERFACE=) title='ziaprobe, 4 nodes x 2, slurmstepd, warm' ;;
+	FAULTS=*) title='ziaprobe, 4 nodes x 2, slurmstepd, PMIx, cold' ;;
+	esac
+	logged "a kind of its own, in the same night: $kind" 1 "\|$title: 2 launches, [^|]*\|all \
+2       1401.5 ms \(1401.0 to 1402.0\)\|too few [^|]*\|$warm${medians}slower: .*"
+done
+
+# The order is the file's, and a row that is repeated counts once.
+log_of log.csv 60,0,init
+YEAR=2037 log_of ahead.csv 5,0,init
+sed -i '$r ahead.csv' log.csv
+sed 1d slower.csv | sed '1,55d; s/2026-01-12/2026-01-13/' >>log.csv
+logged 'a clock that was ahead' 1 "line 68: the start goes back from 2037-01-01T03:00:00Z to \
+2026-01-13T03:00:01Z\|$warm${medians}slower: 5 .*"
+{
+	echo "$log_header"
+	sed 1d slower.csv | sort -r
+} >log.csv
+logged 'rows in the wrong order' 0 "line 7: the start goes back from 2026-01-12T03:00:00Z to \
+2026-01-11T03:00:04Z; also at lines 12, 17, [^|]*, 57\|${warm}${any}no change"
+log_of log.csv 60,0,init
+sed -i '30s/T03:00:/T02:01:/' log.csv
+logged 'a start that goes back by less than an hour' 0 "$warm${medians}no change"
+cp slower.csv log.csv
+sed -n '7,46p' slower.csv >>log.csv
+logged 'rows that are repeated' 1 "$warm${medians}slower: 5 .*"
+
+# Damage: NAME STATUS LINES COMMAND. It is an alarm if it is of the last night.
+damaged() {
+	log_of log.csv 60,0,init
+	eval "$4"
+	are='rows are damaged and were left out: lines'
+	case $3 in
+	*[!0-9]*) ;;
+	*) are='row is damaged and was left out: line' ;;
+	esac
+	logged "damage: $1" "$2" "[0-9]+ $are $3\|$warm.*no change"
+}
+damaged 'a row that is cut off' 1 61 "sed -i '\$s/,PMIx\$//' log.csv"
+damaged 'the last newline' 1 61 'truncate -s -1 log.csv'
+damaged 'the first row of the last night' 1 57 "sed -i '57s/,/;/' log.csv"
+damaged 'the last row but one of the night before' 0 55 "sed -i '55s/,/;/' log.csv"
+damaged 'no number of nodes' 0 30 "sed -i '30s/,4,2,/,x,2,/' log.csv"
+damaged 'no date' 0 30 "sed -i '30s/^2026-/2026/' log.csv"
+damaged 'a month that does not exist' 0 30 "sed -i '30s/^2026-../2026-13/' log.csv"
+damaged 'no time' 0 30 "sed -i '30s/,50[0-9][^,]*/,/' log.csv"
+damaged 'a time that is no number' 0 30 "sed -i '30s/,100.000/,1x0.000/' log.csv"
+damaged 'bytes that are not printable' 0 30 "sed -i '30s/slurmstepd/slurm\\x00\\x00epd/' log.csv"
+damaged 'a hole' 0 30 \
+	'{ head -c 30000 /dev/zero; echo; } >hole; sed -i "29r hole" log.csv'
+damaged 'a hole within a row' 0 30 "head -n 29 log.csv >cut; head -c 20000 /dev/zero >>cut
+	sed 1,29d log.csv >>cut; mv cut log.csv"
+damaged 'two rows in one line' 0 30 "sed -i '30{ N; s/\\n//; }' log.csv"
+damaged 'a comment, an empty line and a header that is cut off' 0 '5, 30, 35' \
+	"sed -i '5s/^/# /; 30s/.*//; 35s/.*/started,nodes,pp/' log.csv"
+damaged 'more than ten rows' 0 '3, 6, 9, 12, 15, 18, 21, 24, 27, 30 and 2 more' \
+	"sed -i '3~3{ 38,\$!s/,/;/; }' log.csv"
+log_of log.csv 60,0,init
+sed -i "30s/^/$log_header\n/; 40,\$s/\$/\r/" log.csv
+logged 'a second header, and Windows line endings from some row on' 0 "$warm${medians}no change"
+sed -i "30s/,setup_ms//" log.csv
+run "$summarize" log.csv
+is 'a log: a header of another version further down' "$out/$err/$status" '/summarize: error: '\
+'log.csv: line 30 of log.csv is of another version of Ziatest; use its job/summarize/2'
+{
+	echo "$log_header"
+	yes '# nothing' | head -n 3
+} >log.csv
+run "$summarize" log.csv
+is 'a log of damaged rows only' "$out/$err/$status" 'log.csv: 0 launches
+3 rows are damaged and were left out: lines 2, 3, 4//1'
+echo "$log_header" >log.csv
+run "$summarize" log.csv
+is 'a log without launches' "$out/$err$status" 'log.csv: 0 launches/0'
+other() {	# NAME BEGINS: what log.csv, which is none of ours, begins with
+	run "$summarize" log.csv
+	is "neither an archive nor a log: $1" "$out/$err/$status" \
+		"/summarize: error: log.csv: neither an archive nor a file of --csv or --ranks: it $2/2"
+}
+echo "$log_header" | tr , ';' >log.csv
+other 'semicolons' 'begins with "started;nodes"'
+printf '\357\273\277%s\n' "$log_header" >log.csv
+other 'a byte order mark' 'begins with "???started,no"'
+printf 'a\nb\n' >log.csv
+other 'a short line' 'begins with "a"'
+: >log.csv
+other 'an empty file' 'is empty'
+
+# The picture: the middle launch of each night
+log_of log.csv 170,0,init 6,100,init 44,0,init
 long=$(printf '&%.0s' $(seq 240)).csv
 cp log.csv "$long"
 run "$summarize" --pictures named "$long"
 is 'a log: a long name leaves the picture well-formed' \
-	"$(texts named/history.svg | grep -c T03:00)" 40
+	"$(texts named/history.svg | grep -c '2026-')" 40
 run "$summarize" --pictures history log.csv
-is 'a log: the picture has 40 bars, of which the last five stand out' \
-	"$(texts history/history.svg | grep -c T03:00) $(grep -c 'font-weight="bold"' \
-		history/history.svg)" '40 5'
-for damage in '$s/,PMIx$//' '30s/,4,2,/,x,2,/' '30s/^2026-/2026/' '30s/,50[0-9][^,]*/,/'; do
-	log_of log.csv 60,0,init
-	sed -i "$damage" log.csv
-	run "$summarize" log.csv
-	like "a log that is damaged: $damage" "$out/$err$status" \
-		'/summarize: error: log.csv: line (30|61) is not a whole row; remove it2'
-done
-echo "$log_header" >log.csv
-run "$summarize" log.csv
-is 'a log without launches' "$out/$err$status" 'log.csv: 0 launches/0'
+like 'a log: the picture has a bar for each night' "$(texts history/history.svg)" \
+	"log.csv: ziaprobe, 4 nodes x 2, slurmstepd, PMIx, warm, the last 40 nights\|.*\|\
+2026-02-07, 5\|60[0-9].0\|2026-02-08, 5\|50[0-9].0\|.*\|2026-02-16, 5\|50[0-9].0"
+log_of log.csv 1,20,init 1,10,init 1,0,init 1,30,init
+run "$summarize" --pictures history log.csv
+like 'a log: the middle of four launches is the faster one' "$(texts history/history.svg)" \
+	".*, the last 1 night\|.*\|2026-01-01, 4\|512.0"
+is 'a log: the last night stands out' \
+	"$(grep -c 'font-weight="bold">.*2026-01-01, 4' history/history.svg)" 1
 
 # Several jobs
 job other SLURM_CLUSTER_NAME=hare START=1795300000 MPI='MPICH 4.0.2' FENCES= SWEEP=4 \
