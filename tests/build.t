@@ -5,7 +5,11 @@
 unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS PAD STRICT	# make would use them
 
 pad=104857600
-cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh job doc "$tmp"
+cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh job doc \
+	example-output README.md LICENSE "$tmp"
+mkdir -p "$tmp/tests/bench"
+cp tests/README.md "$tmp/tests"
+cp tests/bench/README.md "$tmp/tests/bench"
 cd "$tmp" || exit 1
 touch files
 find . | sort >files
@@ -116,6 +120,14 @@ is 'make install again, while ziaprobe is running' "$status|$err" '0|'
 ok 'the running ziaprobe is replaced' cmp ziaprobe stage/opt/zia/bin/ziaprobe
 kill $!
 mv stage/opt/zia moved	# so that the links must be relative
+# Every relative link of the pages leads to a file that is installed, too.
+is 'the links of the installed pages' "$(cd moved/share/doc/ziatest && find . -name '*.md' |
+	while read -r page; do
+		tr '\n' ' ' <"$page" | grep -oE '\]\([^) #]+' | sed 's/^](//' | grep -v '^http' |
+			sort -u | while read -r link; do
+				test -e "$(dirname "$page")/$link" || echo "$page: $link"
+			done
+	done)" ''
 if has python3; then
 	job=$top/example-output/submission
 	run moved/bin/ziatest-summarize "$job"
