@@ -7,9 +7,10 @@ unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS PAD STRICT	# make would use them
 pad=104857600
 cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh job doc \
 	example-output README.md LICENSE "$tmp"
-mkdir -p "$tmp/tests/bench"
-cp tests/README.md "$tmp/tests"
+mkdir -p "$tmp/tests/bench" "$tmp/tests/helpers"
+cp tests/*.md "$tmp/tests"
 cp tests/bench/README.md "$tmp/tests/bench"
+cp tests/helpers/init.c "$tmp/tests/helpers"
 cd "$tmp" || exit 1
 touch files
 find . | sort >files
@@ -123,10 +124,12 @@ mv stage/opt/zia moved	# so that the links must be relative
 # Every relative link of the pages leads to a file that is installed, too.
 is 'the links of the installed pages' "$(cd moved/share/doc/ziatest && find . -name '*.md' |
 	while read -r page; do
-		tr '\n' ' ' <"$page" | grep -oE '\]\([^) #]+' | sed 's/^](//' | grep -v '^http' |
-			sort -u | while read -r link; do
-				test -e "$(dirname "$page")/$link" || echo "$page: $link"
-			done
+		for link in $(tr '\n' ' ' <"$page" | grep -oE '\]\([^) #]+' | sed 's/^](//'); do
+			case $link in
+			http*) ;;
+			*) test -e "$(dirname "$page")/$link" || echo "$page: $link" ;;
+			esac
+		done
 	done)" ''
 if has python3; then
 	job=$top/example-output/submission
