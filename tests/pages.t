@@ -160,7 +160,8 @@ is 'the version of the pages' "ziatest $(sed -n 's/^## \([^,]*\),.*/\1/p; T; q' 
 # The batch job
 settings=$(sed -n 's|^\([A-Z_]*\)=.*#.*|\1|p' run_ziatest.sh | paste -s -d ' ' -)
 is 'the settings of the job' "$(section doc/batch-job.md '## Settings' | first_column |
-	grep -x '[A-Z_]*' | paste -s -d ' ' -)" "$(echo "$settings" | tr ' ' '\n' | sort | paste -s -d ' ' -)"
+	grep -x '[A-Z_]*' | paste -s -d ' ' -)" \
+	"$(echo "$settings" | tr ' ' '\n' | sort | paste -s -d ' ' -)"
 # shellcheck disable=SC2086 # words
 is 'every setting on the pages exists' "$(cat $pages | grep 'run_ziatest\.sh' |
 	grep -oE '[ "][A-Z_]+=' | tr -d ' "=' | sort -u | without $settings)" ''
