@@ -179,8 +179,9 @@ is 'the mail for administrators is that of the example' \
 	"$(excerpt doc/watch.md 'log.csv: ' '^    n3 was')" \
 	"$(sed -n '/^log.csv: /,$p' example-output/log/watch.out)"
 is 'the script for administrators is that of the example, except for its numbers' \
-	"$(excerpt doc/watch.md '#!.bin.sh' '^    job.summarize' |
-		sed 's/ppn=4/ppn=2/; s/where 15/where 1.5/; s/^    /\t/')" \
+	"$(excerpt doc/watch.md '#!.bin.sh' '^    exit' |
+		sed 's/[$]((.*))/8/; s/where 15/where 1.5/; s/csv 4/csv 2/
+			:next; s/^\(\t*\)    /\1\t/; t next')" \
 	"$(grep -v '^# ' example-output/log/watch.sh)"
 
 # If this fails because run_ziatest.sh has changed, renew the example.
