@@ -192,7 +192,9 @@ if has python3; then
 	run job/summarize example-output/log/log.csv
 	is "the log's summary is what summarize prints" "$err$out/$status" \
 		"$(sed -n '/^log.csv: /,$p' example-output/log/watch.out)/1"
-	run job/summarize example-output/submission example-output/slow-node
+	run job/summarize --pictures "$tmp" example-output/submission example-output/slow-node
+	ok 'the picture of the comparison is what summarize draws' \
+		cmp "$tmp/comparison.svg" example-output/comparison.svg
 	is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
 		"$(sed -n '/^    job  /,/^The first/{ s/^    //; /^The first/d; p; }' \
 			doc/evaluators.md)"
