@@ -202,6 +202,14 @@ else
 	skip "the example's summary" 'no python3; tests/setup installs it'
 fi
 
+for page in $pages; do
+	case $page in
+	./README.md) continue ;;
+	esac
+	like "$page: begins with whom it is for" "$(head -n 14 "$page" | tr '\n' ' ')" \
+		'# .* This page is for .*'
+done
+
 # Links, which may be broken across lines, and files
 for page in $pages; do
 	for link in $(tr '\n' ' ' <"$page" | grep -oE '\]\([^) ]+\)' | tr -d '])(' | sort -u); do
