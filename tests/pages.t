@@ -3,7 +3,7 @@
 # are those of the programs, their excerpts are those of the samples, and their links lead somewhere
 . "$(dirname "$0")/lib.sh"
 
-reference=doc/reference.md
+reference=doc/reference.md messages=doc/messages.md
 pages="$(echo ./*.md doc/*.md) example-output/README.md tests/README.md tests/CONTRIBUTING.md
 	tests/bench/README.md"
 slow=example-output/4-nodes-slow.txt
@@ -106,15 +106,14 @@ perl -0777 -ne 's/(?<!\\)"\s*"//g;
 	' ./*.c prepare/*.c observe/*.c explain/*.c preload/*.c |
 	sed '/timeout of/!s/^ziaprobe: error: /message: /
 		s/%[.0-9]*[a-z]*[sduf]/.../g' >"$tmp/strings"
-section $reference '### Messages of other programs' >"$tmp/others"
-sed -n '/^## Messages/,$p' $reference | grep -vxFf "$tmp/others" | items >"$tmp/known"
+sed '/^## Messages of other/,$d' $messages | items >"$tmp/known"
 is 'every message on the page exists' "$(while read -r message; do
 	grep -qFe "$message" "$tmp/strings" || echo "$message"
 done <"$tmp/known")" ''
 is 'every error and warning is on the page' \
 	"$(grep '^message: .* .' "$tmp/strings" | grep -v 'usage: ' | grep -vFf "$tmp/known")" ''
-for heading in $(sed -n '/^## Messages/,$s/^### //p' $reference | tr ' ' _); do
-	section $reference "### $(echo "$heading" | tr _ ' ')" | items |
+for heading in $(sed -n 's/^## //p' $messages | tr ' ' _); do
+	section $messages "## $(echo "$heading" | tr _ ' ')" | items |
 		sed "s/'\.\.\.'//; s/\.\.\.//g" | tr '[:upper:]' '[:lower:]' |
 		tr -cd 'a-z0-9_ \n' | sed 's/   */ /g; s/^ //' >"$tmp/order"
 	ok "in alphabetical order: $(echo "$heading" | tr _ ' ')" \
@@ -122,7 +121,7 @@ for heading in $(sed -n '/^## Messages/,$s/^### //p' $reference | tr ' ' _); do
 done
 
 # Excerpts. A line '...' stands for lines that are left out.
-for page in README.md doc/launch.md; do
+for page in README.md doc/report.md; do
 	is "$page: the lines of -v are those of the sample" "$(
 		sed -n 's/^    \(outlier: init.*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' "$page" |
 			grep -vxFf $slow)" ''
