@@ -129,6 +129,12 @@ done
 excerpt doc/tracing.md 'trace of' 'every call' >"$tmp/trace"
 is 'the trace is that of the sample' \
 	"$(wc -l <"$tmp/trace") $(shown "$tmp/trace" example-output/4-nodes-trace.txt)" '8 '
+group=example-output/slow-group
+is 'the outlier of a group of nodes is that of the sample' \
+	"$(grep '^    outlier: ' doc/diagnosis.md)" "    $(grep '^outlier: ' $group/output.txt)"
+is 'the slow nodes are those of the sample' \
+	"$(excerpt doc/diagnosis.md 'ranks.csv: ' '^The title' | sed '$d')" \
+	"$(cat $group/summary.txt)"
 is 'the growth of a launch is that of the example' "$(sed -n 's/^    \(from .*\)/\1/p' \
 	doc/launch.md)" "$(grep '^from' example-output/submission/summary.txt)"
 
