@@ -27,7 +27,7 @@ items() {
 # excerpt FILE FIRST LAST: prints the indented lines of FILE from that which matches FIRST to the
 # next one that matches LAST, without their indentation
 excerpt() {
-	sed -n "/^    $2/,/$3/{ s/^    //; p; }" "$1"
+	sed -n "/^    $2/,/$3/{ h; s/^    //; p; g; /$3/q; }" "$1"
 }
 
 # shown EXCERPT SAMPLE: prints the lines of EXCERPT that are not lines of SAMPLE, in this order, and
