@@ -7,7 +7,7 @@
 #	make soak ROUNDS=20 SEED=7	run launches with random faults
 #	make bench			measure what the benchmark itself costs; BENCH=full: longer
 #	make bench ORIGINAL=DIRECTORY	compare with the ziatest and ziaprobe in DIRECTORY
-#	make install PREFIX=~/.local	install in bin, lib, libexec/ziatest and share/man of PREFIX
+#	make install PREFIX=~/.local	install in bin, lib, libexec/ziatest and share of PREFIX
 #
 # make does not remember these settings. To keep using another MPI, export MPICC.
 
@@ -113,12 +113,15 @@ bench: all
 into = $(DESTDIR)$(PREFIX)
 libexec = $(into)/libexec/ziatest
 man1 = $(into)/share/man/man1
+pages = README.md LICENSE $(wildcard doc/*.md tests/*.md tests/bench/*.md) tests/helpers/init.c
 install:
 	@[ -f build.txt ] || { echo 'there is no complete build; run make first' >&2; exit 1; }
 	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job $(man1)
 	install ziatest ziaprobe $(into)/bin
 	install libziaprobe.so $(into)/lib
 	install -m 644 doc/ziatest.1 $(man1)
+	umask 022 && for file in $(pages) $$(find example-output -type f); do \
+		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
 	install run_ziatest.sh $(libexec)
 	install job/trace job/summarize job/launches $(libexec)/job
 	install -m 644 job/trace.awk job/read.py job/judge.py $(libexec)/job

@@ -5,7 +5,12 @@
 unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS PAD STRICT	# make would use them
 
 pad=104857600
-cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh job doc "$tmp"
+cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh job doc \
+	example-output README.md LICENSE "$tmp"
+mkdir -p "$tmp/tests/bench" "$tmp/tests/helpers"
+cp tests/*.md "$tmp/tests"
+cp tests/bench/README.md "$tmp/tests/bench"
+cp tests/helpers/init.c "$tmp/tests/helpers"
 cd "$tmp" || exit 1
 touch files
 find . | sort >files
@@ -116,6 +121,16 @@ is 'make install again, while ziaprobe is running' "$status|$err" '0|'
 ok 'the running ziaprobe is replaced' cmp ziaprobe stage/opt/zia/bin/ziaprobe
 kill $!
 mv stage/opt/zia moved	# so that the links must be relative
+# Every relative link of the pages leads to a file that is installed, too.
+is 'the links of the installed pages' "$(cd moved/share/doc/ziatest && find . -name '*.md' |
+	while read -r page; do
+		for link in $(tr '\n' ' ' <"$page" | grep -oE '\]\([^) #]+' | sed 's/^](//'); do
+			case $link in
+			http*) ;;
+			*) test -e "$(dirname "$page")/$link" || echo "$page: $link" ;;
+			esac
+		done
+	done)" ''
 if has python3; then
 	job=$top/example-output/submission
 	run moved/bin/ziatest-summarize "$job"

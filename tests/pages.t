@@ -3,14 +3,14 @@
 # are those of the programs, their excerpts are those of the samples, and their links lead somewhere
 . "$(dirname "$0")/lib.sh"
 
-output=doc/output.md messages=doc/messages.md
-pages="$(echo ./*.md doc/*.md job/*.md) example-output/README.md tests/README.md
+reference=doc/reference.md messages=doc/messages.md
+pages="$(echo ./*.md doc/*.md) example-output/README.md tests/README.md tests/CONTRIBUTING.md
 	tests/bench/README.md"
 slow=example-output/4-nodes-slow.txt
 
-# section FILE HEADING: prints the section below HEADING
+# section FILE HEADING: prints the section below HEADING, down to the next heading
 section() {
-	awk -v heading="$2" '/^##* / { inside = index($0, heading) } inside' "$1"
+	awk -v heading="$2" '/^##* / { inside = $0 == heading } inside' "$1"
 }
 
 # first_column: prints the names in the first column of the tables in standard input, one a line
@@ -18,11 +18,34 @@ first_column() {
 	sed -n 's/^| *\([^|]*\)|.*/\1/p' | grep -oE '[A-Za-z_][A-Za-z0-9_./-]*' | sort
 }
 
-# names: prints the names in backquotes that precede the colon of each item of the lists in standard
-# input, one a line
-names() {
-	awk '/^$|^- / { print "" } { printf "%s ", $0 }' |
-		sed -n 's/^- \([^:]*`\): .*/\1/p' | grep -o '`[^`]*`' | tr -d '`'
+# items: prints the text in backquotes with which each item of the lists in standard input begins,
+# one a line
+items() {
+	sed -n 's/^- `\([^`]*\)`.*/\1/p'
+}
+
+# excerpt FILE FIRST LAST: prints the indented lines of FILE from that which matches FIRST to the
+# next one that matches LAST, without their indentation
+excerpt() {
+	sed -n "/^    $2/,/$3/{ h; s/^    //; p; g; /$3/q; }" "$1"
+}
+
+# shown EXCERPT SAMPLE: prints the lines of EXCERPT that are not lines of SAMPLE, in this order, and
+# those that leave out lines of SAMPLE before them without a line '...'. What follows the last line
+# of EXCERPT may be left out.
+shown() {
+	awk '
+		NR == FNR { sample[++lines] = $0; next }
+		$0 == "..." { gap = 1; next }
+		{
+			for (i = at + 1; i <= lines && sample[i] != $0; i++)
+				;
+			if (i > lines || (at && i > at + 1 && !gap))
+				print
+			else
+				at = i
+			gap = 0
+		}' "$2" "$1"
 }
 
 # without WORD...: prints the words of standard input, except WORDs, in a single line
@@ -54,11 +77,16 @@ is "every option of ziatest on the pages exists" "$(cat $pages |
 	grep -oE '(^|[ /`(])ziatest( +-[-a-z]+( +[^-0-9"'\''`][^ `]*)?)+' |
 	grep -oE -e ' --?[a-z]+' | tr -d ' ' | sort -u | without $(tr -d , <"$tmp/options"))" ''
 
+is 'the options on the page of reference' "$(section $reference '## Options' |
+	sed -n 's/^| `\(-.*\)` |.*/\1/p' | sed 's/`, `/, /; s/ SECONDS, / , /; s/ , /, /')" \
+	"$(cat "$tmp/help")"
+
 # Columns
 run ./ziaprobe "$(date +%s)" 0 1 --csv "$tmp/csv" --ranks "$tmp/ranks"
 for file in csv ranks; do
 	is "the columns of --$file" \
-		"$(section $output "\`--$file\`" | names | sort | paste -s -d ' ' -)" \
+		"$(section $reference "## The --$file file" | grep '^| `' | first_column |
+			paste -s -d ' ' -)" \
 		"$(head -n 1 "$tmp/$file" | tr , '\n' | sort | paste -s -d ' ' -)"
 done
 # shellcheck disable=SC2046,SC2086 # words
@@ -70,62 +98,45 @@ for file in 4-nodes.csv:csv submission/results.csv:csv 4-nodes-ranks.csv:ranks; 
 		"$(head -n 1 "$tmp/${file#*:}")"
 done
 
-# Messages: those on the page are what precedes the first colon of each item. These say all that the
-# page could say:
-cat >"$tmp/clear" <<'END'
-N, the number of processes per node, is missing
-N, the number of processes per node, must be a whole number
-begins with another header
-cannot build the command line
-cannot preload
-cannot print the command line
-cannot print the report of --verbose
-cannot run /bin/sh
-choose a file that can be read and written
-empty file name
-got different start times
-is not a multiple of N
-must be a number of seconds above 0
-must be a whole number from 1 to
-out of memory
-run on the same kernel under different host names
-the current directory is unknown
-unknown option or missing value
-was set or slewed
-END
+# Messages: each item of the page is the beginning of a message, in which '...' stands for what the
+# program fills in.
 perl -0777 -ne 's/(?<!\\)"\s*"//g;
 	print $1 ? "message: $2\n" : "$2\n"
 		while /(\bfail\(\d[^"]*|print_(?:error|warning)\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
 	' ./*.c prepare/*.c observe/*.c explain/*.c preload/*.c |
-	sed '/timeout of/!s/^ziaprobe: error: /message: /' >"$tmp/strings"
-sed '/^## Messages of other/,$d' $messages | names | sed 's/   */ /g' >"$tmp/known"
-cat "$tmp/known" "$tmp/clear" >"$tmp/expected"
-is 'every message on the page, and in this list, exists' "$(while read -r message; do
+	sed '/timeout of/!s/^ziaprobe: error: /message: /
+		s/%[.0-9]*[a-z]*[sduf]/.../g' >"$tmp/strings"
+sed '/^## Messages of other/,$d' $messages | items >"$tmp/known"
+is 'every message on the page exists' "$(while read -r message; do
 	grep -qFe "$message" "$tmp/strings" || echo "$message"
-done <"$tmp/expected")" ''
-is 'every error and warning is on the page, or needs no explanation' \
-	"$(grep '^message: [^%].* .' "$tmp/strings" | grep -vFf "$tmp/expected")" ''
+done <"$tmp/known")" ''
+is 'every error and warning is on the page' \
+	"$(grep '^message: .* .' "$tmp/strings" | grep -v 'usage: ' | grep -vFf "$tmp/known")" ''
+for heading in $(sed -n 's/^## //p' $messages | tr ' ' _); do
+	section $messages "## $(echo "$heading" | tr _ ' ')" | items |
+		sed "s/'\.\.\.'//; s/\.\.\.//g" | tr '[:upper:]' '[:lower:]' |
+		tr -cd 'a-z0-9_ \n' | sed 's/   */ /g; s/^ //' >"$tmp/order"
+	ok "in alphabetical order: $(echo "$heading" | tr _ ' ')" \
+		env LC_ALL=C sort -c "$tmp/order"
+done
 
-# Excerpts
-is 'the excerpts are those of the sample' "$(for page in README.md $output; do
-	sed -n 's/^    \(outlier: init.*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' "$page"
-done | grep -vxFf $slow)" ''
-is 'the plain launch is that of the sample' "$(sed -n '/^    \$ /{ n; :next
-	s/^    //p; t again
-	q; :again
-	n; b next
-	}' README.md)" "$(cat example-output/4-nodes.txt)"
-like 'the picture: what became of 500 ms of sleep' "$(tr '\n' ' ' <README.md)" "$(awk '
-	/^outlier: init/ && match($0, /[0-9.]* ms above/) {
-		above = substr($0, RSTART, RLENGTH - 9)
-		printf(".* therefore %d ms shorter .* became %d ms above .*",
-			500 - int(above + 0.5), int(above + 0.5))
-	}' $slow)"
-sed -n '/^    trace of/,/^$/s/^    //p' doc/tracing.md >"$tmp/trace"
-is 'the trace is that of the sample: four lines' \
-	"$(wc -l <"$tmp/trace") $(grep -cxFf example-output/4-nodes-trace.txt "$tmp/trace")" '4 4'
+# Excerpts. A line '...' stands for lines that are left out.
+for page in README.md doc/report.md; do
+	is "$page: the lines of -v are those of the sample" "$(
+		sed -n 's/^    \(outlier: init.*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' "$page" |
+			grep -vxFf $slow)" ''
+done
+excerpt doc/tracing.md 'trace of' 'every call' >"$tmp/trace"
+is 'the trace is that of the sample' \
+	"$(wc -l <"$tmp/trace") $(shown "$tmp/trace" example-output/4-nodes-trace.txt)" '8 '
+group=example-output/slow-group
+is 'the outlier of a group of nodes is that of the sample' \
+	"$(grep '^    outlier: ' doc/diagnosis.md)" "    $(grep '^outlier: ' $group/output.txt)"
+is 'the slow nodes are those of the sample' \
+	"$(excerpt doc/diagnosis.md 'ranks.csv: ' '^The title' | sed '$d')" \
+	"$(cat $group/summary.txt)"
 is 'the growth of a launch is that of the example' "$(sed -n 's/^    \(from .*\)/\1/p' \
-	doc/judge.md)" "$(grep '^from' example-output/submission/summary.txt)"
+	doc/launch.md)" "$(grep '^from' example-output/submission/summary.txt)"
 
 # Figures that age: those on the pages are in the benchmarks, with the machine and the date.
 while read -r page figure; do
@@ -137,22 +148,30 @@ done <<-END
 	README.md e71eae5
 	README.md 0.986
 	README.md 1.022
-	doc/administrators.md about 43 MiB
+	doc/costs.md 1.000
+	doc/costs.md 0.986
+	doc/costs.md 1.022
+	doc/costs.md about 43 MiB
+	doc/costs.md 0.3 MiB
+	doc/costs.md 0.9975
+	doc/costs.md 0.977
+	doc/costs.md 1.010
 	doc/bids.md 598 ms
 	doc/bids.md 533 ms
 END
-is 'the version of the pages' "ziatest $(sed -n 's/^## //p; T; q' doc/changes.md)" \
+is 'the version of the pages' "ziatest $(sed -n 's/^## \([^,]*\),.*/\1/p; T; q' doc/changes.md)" \
 	"$(./ziatest --version)"
 
 # The batch job
 settings=$(sed -n 's|^\([A-Z_]*\)=.*#.*|\1|p' run_ziatest.sh | paste -s -d ' ' -)
-is 'the settings of the job' "$(first_column <doc/bids.md | grep -x '[A-Z_]*' |
-	paste -s -d ' ' -)" "$(echo "$settings" | tr ' ' '\n' | sort | paste -s -d ' ' -)"
+is 'the settings of the job' "$(section doc/batch-job.md '## Settings' | first_column |
+	grep -x '[A-Z_]*' | paste -s -d ' ' -)" \
+	"$(echo "$settings" | tr ' ' '\n' | sort | paste -s -d ' ' -)"
 # shellcheck disable=SC2086 # words
 is 'every setting on the pages exists' "$(cat $pages | grep 'run_ziatest\.sh' |
 	grep -oE '[ "][A-Z_]+=' | tr -d ' "=' | sort -u | without $settings)" ''
 is 'the files of the archive' \
-	"$(first_column <doc/evaluators.md | grep -E '\.(csv|diff|svg|txt)$|^SHA' |
+	"$(section doc/batch-job.md '## The archive' | grep '^| `' | first_column |
 		paste -s -d ' ' -)" \
 	"$(cd example-output/submission && find . -type f | sed 's|^\./||
 		s/[0-9]*-[0-9]*\.\(csv\|txt\)$/NODES-RUN.\1/' | sort -u | paste -s -d ' ' -)"
@@ -160,16 +179,14 @@ is 'the files of the archive' \
 is 'the first screen for evaluators is that of the example' \
 	"$(sed -n '/^    Ziatest: job/,/^    clocks /{ s/^    //; p; }' doc/evaluators.md)" \
 	"$(sed '/^To review$/,$d' example-output/submission/summary.txt)"
-is 'the slow node for administrators is that of the example' \
-	"$(sed -n '/^    Slow nodes/,/^$/{ s/^    //; p; }' doc/administrators.md)" \
-	"$(sed -n '/^Slow nodes/,$p' example-output/slow-node/summary.txt)"
 
 is 'the mail for administrators is that of the example' \
-	"$(sed -n '/^    log.csv: /,/^    n3 was/{ s/^    //; p; }' doc/administrators.md)" \
+	"$(excerpt doc/watch.md 'log.csv: ' '^    n3 was')" \
 	"$(sed -n '/^log.csv: /,$p' example-output/log/watch.out)"
-is 'the script for administrators is that of the example, but for its numbers' \
-	"$(sed -n '/^    #!.bin.sh/,/^    exit/{ s/^    //; p; }' doc/administrators.md |
-		sed 's/1024/8/; s/where 15/where 1.5/; s/csv 4/csv 2/; s/^    /\t/')" \
+is 'the script for administrators is that of the example, except for its numbers' \
+	"$(excerpt doc/watch.md '#!.bin.sh' '^    exit' |
+		sed 's/[$]((.*))/8/; s/where 15/where 1.5/; s/csv 4/csv 2/
+			:next; s/^\(\t*\)    /\1\t/; t next')" \
 	"$(grep -v '^# ' example-output/log/watch.sh)"
 
 # If this fails because run_ziatest.sh has changed, renew the example.
@@ -180,12 +197,23 @@ if has python3; then
 	run job/summarize example-output/log/log.csv
 	is "the log's summary is what summarize prints" "$err$out/$status" \
 		"$(sed -n '/^log.csv: /,$p' example-output/log/watch.out)/1"
-	run job/summarize example-output/submission example-output/slow-node
+	run job/summarize --pictures "$tmp" example-output/submission example-output/slow-node
+	ok 'the picture of the comparison is what summarize draws' \
+		cmp "$tmp/comparison.svg" example-output/comparison.svg
 	is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
-		"$(sed -n '/^    job  /,/^1[.]/{ s/^    //; /^1[.]/d; p; }' doc/evaluators.md)"
+		"$(sed -n '/^    job  /,/^The first/{ s/^    //; /^The first/d; p; }' \
+			doc/evaluators.md)"
 else
 	skip "the example's summary" 'no python3; tests/setup installs it'
 fi
+
+for page in $pages; do
+	case $page in
+	./README.md) continue ;;
+	esac
+	like "$page: begins with whom it is for" "$(head -n 14 "$page" | tr '\n' ' ')" \
+		'# .* This page is for .*'
+done
 
 # Links, which may be broken across lines, and files
 for page in $pages; do
@@ -208,7 +236,7 @@ for page in $pages; do
 	for file in $(grep -oE "(^|[ \`(])($places)/[[:alnum:]_./-]*[a-z]" "$page" |
 		tr -d ' `(' | sort -u); do
 		case $file in
-		tests/bench/results.csv) ;;	# the reader makes it
+		tests/bench/results.csv|tests/bench/faster.csv) ;;	# the reader makes them
 		*) ok "$page: $file" test -e "$file" ;;
 		esac
 	done
