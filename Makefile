@@ -6,6 +6,7 @@
 #	make check			run the tests; TESTS=tests/path.t runs just one
 #	make soak ROUNDS=20 SEED=7	run launches with random faults
 #	make bench			measure what the benchmark itself costs; BENCH=full: longer
+#	make bench FASTER=1		measure what the settings of doc/faster.md change
 #	make bench ORIGINAL=DIRECTORY	compare with the ziatest and ziaprobe in DIRECTORY
 #	make install PREFIX=~/.local	install in bin, lib, libexec/ziatest and share of PREFIX
 #
@@ -106,7 +107,7 @@ check: all
 soak: all
 	tests/soak $(or $(ROUNDS),100) $(SEED)
 bench: all
-	tests/bench/run $(BENCH)
+	tests/bench/$(if $(FASTER),faster,run $(BENCH))
 
 # Installs the existing programs without building, because root might use another compiler, and its
 # umask might hide new directories from users. Unlike cp, install(1) replaces a running ziaprobe.
@@ -129,7 +130,7 @@ install:
 	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
 clean:
 	rm -f $(programs) $(programs:%=.%.record) build.txt changes.diff .pad \
-		tests/bench/results.csv
+		tests/bench/results.csv tests/bench/faster.csv
 
 .NOTPARALLEL:	# 'make -j clean all' must clean first.
 .INTERMEDIATE: .pad
