@@ -150,7 +150,7 @@ char **read_options(int argc, char **argv, char **arguments)
 		if (option == 'h')
 			exit(printf("%s\n%s", usage, help) < 0 || fflush(stdout) != 0);
 		if (option == 'V')
-			exit(puts("ziatest 2.1") < 0 || fflush(stdout) != 0);
+			exit(puts("ziatest 2.2") < 0 || fflush(stdout) != 0);
 		if (option == '?')
 			fail(2, "unknown option or missing value: '%s'", current);
 		current = argv[optind];
