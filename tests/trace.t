@@ -28,7 +28,7 @@ not() {
 # Without a launcher: which rank is traced, what counts as one row, and the status
 cd "$tmp" || exit 1
 unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID PMIX_RANK TRACE_OPTIONS
-unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
+unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS SLURM_STEP_NUM_TASKS
 
 for case in PMIX_RANK=5 SLURM_PROCID=4 FLUX_TASK_RANK=3 PMI_RANK=2 OMPI_COMM_WORLD_RANK=1; do
 	export "${case?}"
@@ -60,6 +60,16 @@ rank $size; this launch has ranks 0 to $((size - 1))"
 	is "$case: a number that is too long" "$status|$out$err" "2|job/trace: error: there is no \
 rank $long; this launch has ranks 0 to $((size - 1))"
 done
+unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
+# A shell within another launch has left its rank 0. The nearest daemon decides: here, a copy of the
+# shell that bears its name.
+export SLURM_STEP_NUM_TASKS=4 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 PMI_SIZE=9 PMI_RANK=8
+for case in slurmstepd:2 hydra_pmi_proxy:8 orted:0 mpirun.openmpi:0 bash:0; do
+	cp "$(command -v sh)" "${case%:*}"
+	run "./${case%:*}" -c '"$@"; exit' sh sh -c '"$@"; exit' sh "$trace" "${case#*:}" true
+	like "the rank below ${case%:*}" "$status|$err" "0\|trace of rank ${case#*:} .*"
+done
+unset SLURM_STEP_NUM_TASKS OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMI_SIZE PMI_RANK
 SLURM_PROCID=1 run "$trace" launcher sh -c 'exit 3'
 like 'the launcher, whatever the rank and the size' "$status|$err" "3\|\
 trace of the launcher on [^ ,]+, as a whole: $took\|.*\|every call: ziaprobe-trace\.launcher"
