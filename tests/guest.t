@@ -197,14 +197,16 @@ for mpi in openmpi mpich; do
 	quick_build $mpi
 	guest=tests/helpers/guest.c
 	"mpicc.$mpi" -shared -fPIC -DLIBRARY -o "$dir/layer.so" $guest || exit 1
-	"mpicc.$mpi" -pthread -o "$dir/guest" $guest || exit 1
-	"mpicc.$mpi" -pthread -o "$dir/linked" $guest -Wl,--no-as-needed "$dir/layer.so" || exit 1
-	"mpicc.$mpi" -pthread -DEARLY -o "$dir/starter" $guest || exit 1
-	"mpicc.$mpi" -pthread -DSESSIONS -o "$dir/starts" $guest 2>/dev/null ||
+	"mpicc.$mpi" -pthread -o "$dir/guest" $guest -lrt || exit 1
+	"mpicc.$mpi" -pthread -o "$dir/linked" $guest -lrt \
+		-Wl,--no-as-needed "$dir/layer.so" || exit 1
+	"mpicc.$mpi" -pthread -DEARLY -o "$dir/starter" $guest -lrt || exit 1
+	"mpicc.$mpi" -pthread -DSESSIONS -o "$dir/starts" $guest -lrt 2>/dev/null ||
 		rm -f "$dir/starts"	# before MPI 4
 	"mpicc.$mpi" -shared -fPIC -o "$dir/deep.so" "$tmp/deep.c" || exit 1
 	"mpicc.$mpi" -shared -fPIC -o "$dir/tracer.so" "$tmp/tracer.c" -ldl || exit 1
-	"mpicc.$mpi" -pthread -o "$dir/traced" $guest -Wl,--no-as-needed "$dir/tracer.so" || exit 1
+	"mpicc.$mpi" -pthread -o "$dir/traced" $guest -lrt \
+		-Wl,--no-as-needed "$dir/tracer.so" || exit 1
 	library=$(ldd "$dir/guest" | awk '$1 ~ /^libmpi/ { print $3 }')
 
 	srun='srun -N 1 -n 2 --ntasks-per-node'
@@ -238,8 +240,16 @@ for mpi in openmpi mpich; do
 	fi
 	expect closed 0 "../ziatest --csv csv 2 '$srun' ../guest closed"
 	expect wide 0 "../ziatest --csv csv 2 '$srun' ../guest wide" "$result" "$one_node"
+	expect timed 0 "../ziatest -t 99 -w 98 2 '$srun' ../guest plain" "$result" "$one_node"
+	expect timer 0 "../ziatest -t 99 -w 98 2 '$srun' ../guest timer" \
+		"*ziaprobe: warning: cannot set the (timeout|moment of --where); .*" \
+		"$result" "$one_node"
 	expect wrong-n 0 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../guest plain" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
+	printf '#!/bin/sh\nexec env -i PATH="$PATH" "$@"\n' >"$dir/cleaner"
+	cleaned="$error rank and size are not known to MPI: .*"
+	expect clean 0 "../ziatest 2 'srun -N 3 -n 6 --ntasks-per-node={} sh ../cleaner' \
+		../guest plain" "$cleaned" "$cleaned" "$cleaned"
 	expect clear 0 "$launch ../guest clear $node" "$result"
 	if [ -e "$dir/starts" ]; then
 		expect both 0 "$launch ../starts both $node" "$result"

@@ -119,9 +119,9 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 	expect kernel 0 'srun -N 1 -n 2 ../contain ../ziaprobe $(../at now) 1' \
 		"$result" 'ziaprobe: warning: ranks 0 and 1 run on .* kernel .*, c0 and c1, .*'
 
-	# In a world of one, the first of the launchers' size variables that is set decides. The
-	# process with that launcher's rank 0 reports a mismatch. The others wait for it and exit
-	# with 0, so that srun does not end all processes before the report.
+	# In a world of one, the process to which its launcher has given rank 0 of several reports a
+	# mismatch. The others wait for it and exit with 0, so that srun does not end all processes
+	# before the report. No launcher's daemon can be seen, so the first launcher wins.
 	alone='../lasting ../ziaprobe 1 2 1'
 	mismatch="$error the launcher started 4 processes, but each is alone .*"
 	expect stale 0 'OMPI_COMM_WORLD_SIZE=64 srun $four 2 ../ziaprobe $(../at now) 2' "$result"
@@ -133,6 +133,24 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		FLUX_TASK_RANK=0 ../ziaprobe \$(../at now) 1" "$result" "$one_node"
 	expect set-by-mpi 1 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=0 LD_PRELOAD=$dir/set.so ${alone#* }" \
 		"$mismatch"
+
+	# The environment is cleaned on the way: one process per node reports it. A call by hand in a
+	# shell is no launch.
+	printf '#!/bin/sh\nexec env -i PATH="$PATH" ASAN_OPTIONS="$ASAN_OPTIONS" "$@"\n' \
+		>"$dir/cleaner"
+	chmod +x "$dir/cleaner"
+	cleaned="$error rank and size are not known to MPI: .*"
+	case $mpi in
+	openmpi) mpirun='mpirun.openmpi --host n1:2,n2:2 -npernode' ;;
+	mpich) mpirun='mpiexec.hydra -hosts n1,n2 -n 4 -ppn' ;;
+	esac
+	expect clean-1 "$fails" '../ziatest 1 "srun -N 2 -n 2 --ntasks-per-node={} ../cleaner"' \
+		"$cleaned" "$cleaned"
+	expect clean-2 "$fails" '../ziatest 2 "srun $four={} ../cleaner"' "$cleaned" "$cleaned"
+	expect clean-mpirun "$fails" "../ziatest 2 '$mpirun {} ../cleaner'" "$cleaned" "$cleaned"
+	expect clean-by-hand 0 "srun -n 1 sh -c 'sleep 1
+		../cleaner ../ziaprobe \$(../at now) 1'" "$result" "$one_node" \
+		'ziaprobe: warning: ziaprobe cannot tell which clock gave the start .*'
 
 	# Executables built with each MPI, under the launchers of both
 	openmpi='../ziatest 2 "mpirun.openmpi --oversubscribe -n 4 --host n1:2,n2:2 -npernode"'

@@ -7,6 +7,7 @@
  * - fork, thread: in a child, in another thread
  * - comma: in a locale that has a decimal comma
  * - clear: in an environment that has only what MPI needs
+ * - timer: with a timer of its own, where no other can be made
  * - closed, wide: after it has closed stdin and stderr, or has printed wide characters to stderr
  *
  * Built with -DSESSIONS, it starts a session; in the WAY "both", it then sleeps on NODE, and calls
@@ -19,6 +20,7 @@
 #include <locale.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,9 +96,36 @@ static int count_open(const char *name)
 	return count;
 }
 
+/* Returns the number of this process's timers; 0 if the kernel does not show them. */
+static int count_timers(void)
+{
+	FILE *file = fopen("/proc/self/timers", "r");
+	char line[200];
+	int count = 0;
+
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof line, file))
+		count += strncmp(line, "ID:", 3) == 0;
+	fclose(file);
+	return count;
+}
+
+/* Makes a timer, which never expires, and forbids others. */
+static void make_timer(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_NONE};
+	timer_t timer;
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+	    setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){0, 0}) != 0)
+		abort();
+}
+
 static void *start_mpi(void *unused)
 {
-	int nulls = count_open("/dev/null"), flags = fcntl(STDERR_FILENO, F_GETFD), provided;
+	int timers = count_timers(), nulls = count_open("/dev/null");
+	int flags = fcntl(STDERR_FILENO, F_GETFD), provided;
 	const char *number = is_way("comma") ? "1,5" : "1.5";
 	char printed[8];
 
@@ -105,6 +134,7 @@ static void *start_mpi(void *unused)
 		MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
 	else
 		MPI_Init(NULL, NULL);
+	CHECK(count_timers() == timers);
 	CHECK(count_open("/schedstat") == 0);
 	CHECK(count_open("/dev/null") == nulls);
 	CHECK(fcntl(STDERR_FILENO, F_GETFD) == flags);
@@ -210,6 +240,8 @@ int main(int argc, char **argv)
 		continue_in_child();
 	if (is_way("clear"))
 		clear_environment();
+	if (is_way("timer"))
+		make_timer();
 	if (is_way("comma"))
 		setlocale(LC_ALL, "de_DE.UTF-8");
 	if (is_way("closed")) {
