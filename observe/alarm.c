@@ -1,5 +1,5 @@
 /*
- * alarm.c - when a rank says what it is doing: when the timeout expires, and then it ends; and at the
+ * alarm.c - when a rank reports its state: when the timeout expires, and then it ends; and at the
  * moment of --where, and then it goes on
  *
  * At each of these moments, the kernel sends a signal to the thread that called MPI_Init: its calls
@@ -23,6 +23,9 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
+#ifndef SYS_timer_settime /* musl's name on 32-bit systems */
+#define SYS_timer_settime SYS_timer_settime32
+#endif
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
@@ -120,10 +123,12 @@ static void start_timer(int timer, int64_t us)
  * any thread may handle, ends the process. */
 static void time_out(int signal)
 {
+	int64_t left = last_moment - monotonic();
+
 	(void)signal;
 	if (atomic_exchange(&timed_out, 1))
 		_exit(124);
-	start_timer(alarms[TIMEOUT].timer[1], MAX(last_moment - monotonic(), 1));
+	start_timer(alarms[TIMEOUT].timer[1], MAX(left, 1));
 	print_alarm(TIMEOUT);
 	sleep_second();
 	_exit(124);
@@ -153,8 +158,8 @@ static void delete_timers(enum alarm alarm)
 	}
 }
 
-/* Creates the timers of ALARM, which sends SIGNAL. If that fails, prints a warning, creates none, and
- * returns false. */
+/* Creates the timers of ALARM, which sends SIGNAL. If that fails, prints a warning, creates none,
+ * and returns false. */
 static bool create_timers(enum alarm alarm, int signal)
 {
 	int *timer = alarms[alarm].timer, count = 0;
@@ -177,8 +182,8 @@ static bool create_timers(enum alarm alarm, int signal)
 	return true;
 }
 
-/* Arranges for the handler of ALARM to be called SECONDS after the start. If that moment has passed,
- * a timeout comes at once, and --where never. */
+/* Arranges for the handler of ALARM to be called SECONDS after the start. If that moment has
+ * passed, a timeout comes at once, and --where never. */
 void arm(enum alarm alarm, const char *seconds)
 {
 	/* SA_NODEFER: a later signal may interrupt time_out(). */
@@ -189,7 +194,7 @@ void arm(enum alarm alarm, const char *seconds)
 	sigset_t signals;
 
 	if (alarm == WHERE) {
-		load_stack();
+		load_backtrace();
 		action.sa_handler = say_where;
 		signal = find_free_signal();
 	}
@@ -217,10 +222,11 @@ void arm(enum alarm alarm, const char *seconds)
 void disarm(enum alarm alarm)
 {
 	int signal = alarms[alarm].signal;
-	sigset_t signals = just(signal);
+	sigset_t signals;
 
 	if (signal == 0)
 		return;
+	signals = just(signal);
 	sigaction(signal, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); /* if it is pending */
 	delete_timers(alarm);
 	stop_if_timed_out();
@@ -228,7 +234,6 @@ void disarm(enum alarm alarm)
 	if (sigismember(&alarms[alarm].old_mask, signal))
 		sigprocmask(SIG_BLOCK, &signals, NULL);
 	alarms[alarm].signal = 0;
-	close_claim();
 }
 
 /* If the timeout has expired, waits for its handler, which may run in a helper thread of the MPI

@@ -65,7 +65,6 @@ static void hold_stderr(void)
 int MPI_Init(int *argc, char ***argv)
 {
 	struct world launched;
-	bool is_clean;
 	int result;
 
 	hold_stderr();
@@ -73,8 +72,7 @@ int MPI_Init(int *argc, char ***argv)
 		note_main_entered();
 	read_arguments(argc, *argv, &run);
 	launched = world;
-	is_clean = launched.size < 0 && is_environment_clean();
-	enter_stack(__builtin_return_address(0));
+	note_entrance(CALLER);
 	result = PMPI_Init(argc, argv);
 	this_rank.at[INIT_RETURNED] = now();
 	note_work(INIT_RETURNED);
@@ -84,15 +82,7 @@ int MPI_Init(int *argc, char ***argv)
 		return result;
 	PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
-	if (world.size > 1)
-		return MPI_SUCCESS;
-	if (launched.size > 1)
-		report_mismatch(launched);
-	else if (is_clean && this_rank.at[START] > 0 && is_launched(this_rank.at[START], boot))
-		report_clean_environment();
-	else
-		return MPI_SUCCESS;
-	return MPI_ERR_OTHER;
+	return world.size > 1 || check_single(launched, boot) ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 /* Notes that this rank is in a call, STATE, in which it may wait for rank PEER. */

@@ -50,13 +50,16 @@ static struct {
 	function *unbound; /* what it holds there until its first call */
 } open_mpi;
 
-/* Returns whether Open MPI calls another usleep than ours, which it does if it was loaded with
+/* Returns whether Open MPI calls a usleep other than ours, which it does if it was loaded with
  * RTLD_DEEPBIND. Then its naps cannot be seen. Async-signal-safe. */
 static bool naps_elsewhere(void)
 {
 #ifdef INTERPOSE
-	return open_mpi.base && (!open_mpi.usleep || (*open_mpi.usleep != open_mpi.unbound &&
-						      !is_own(*(void *const *)open_mpi.usleep)));
+	if (!open_mpi.base)
+		return false;
+	if (!open_mpi.usleep)
+		return true;
+	return *open_mpi.usleep != open_mpi.unbound && !is_own(*(void *const *)open_mpi.usleep);
 #else
 	return false;
 #endif

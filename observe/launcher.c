@@ -2,8 +2,7 @@
  * launcher.c - what the launcher tells this process in environment variables, and whether the MPI
  * library agrees
  *
- * On the clock: launched_world() and is_environment_clean(). Everything else is called only if the
- * run is wrong.
+ * On the clock: launched_world().
  */
 #include "observe.h"
 
@@ -72,38 +71,39 @@ struct world launched_world(void)
 	return first;
 }
 
-extern char **environ;
-
-/* Returns whether the environment has no variable that any launcher sets for its ranks. */
-bool is_environment_clean(void)
+/* Returns whether the environment with which this process was started has no variable that any
+ * launcher sets for its ranks. MPI_Init may have set some since. */
+static bool is_environment_clean(void)
 {
+	FILE *file = fopen("/proc/self/environ", "re");
+	bool is_clean = file != NULL;
+	char *entry = NULL;
+	size_t size = 0;
 	static const char *const prefixes[] = {
 		"OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK=", "PMIX_NAMESPACE=", "FLUX_", "SLURM_"};
 
-	for (char **entry = environ; entry && *entry; entry++)
+	while (is_clean && getdelim(&entry, &size, '\0', file) > 0)
 		for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-			if (strncmp(*entry, prefixes[i], strlen(prefixes[i])) == 0)
-				return false;
-	return true;
+			if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+				is_clean = false;
+	free(entry);
+	if (file)
+		fclose(file);
+	return is_clean;
 }
 
-/* Ends ziaprobe, with status 1 if this process PRINTS the error, and otherwise with 0. If WAITS is
- * set, waits a second before, because some launchers end the job as soon as one process has
- * ended. Returns in a program, which goes on. */
-static void leave(bool prints, bool waits)
+/* Ends ziaprobe with STATUS. */
+static void leave(int status)
 {
-	if (waits)
-		sleep_second();
-	if (is_guest)
-		return;
 	PMPI_Finalize();
 	stop_if_timed_out();
-	exit(prints ? 1 : 0);
+	exit(status);
 }
 
-/* Called if MPI_COMM_WORLD has one process, although the launcher has given LAUNCHED, a larger
- * world. Prints, once per job, that MPI and the launcher do not match. */
-void report_mismatch(struct world launched)
+/* Prints, once per job, that MPI and the launcher do not match. LAUNCHED is the world that the
+ * launcher has described. The ranks that do not print wait, because some launchers end the job as
+ * soon as one process has ended. */
+static void report_mismatch(struct world launched)
 {
 	bool prints = launched.rank <= 0;
 
@@ -113,20 +113,45 @@ void report_mismatch(struct world launched)
 			    "the mpirun of this MPI library, or another srun --mpi=TYPE (see srun "
 			    "--mpi=list)\n",
 			    launched.size);
-	leave(prints, !prints && !is_guest);
+	if (is_guest)
+		return;
+	if (!prints)
+		sleep_second();
+	leave(prints ? 1 : 0);
 }
 
-/* Called if MPI_COMM_WORLD has one process, a launcher's daemon has started it, and the launcher's
- * variables are missing. Prints that, once per node, because no process knows of the others. They
- * see that one has printed as long as it exists, so it waits. */
-void report_clean_environment(void)
+/* Prints, once per node, that the launcher's variables are missing: no process knows of the others.
+ * The claim lasts only as long as its holder, so the holder waits, and so do the others, as
+ * above. */
+static void report_clean_environment(void)
 {
-	bool prints = claim("clean", 0, 0);
+	bool prints;
 
+	close_claim(); /* that of --where */
+	prints = claim("clean", 0, 0);
 	if (prints)
 		print_error("rank and size are not known to MPI: the launcher's variables did not "
 			    "arrive (a container with --cleanenv, or env -i, removes them); let "
 			    "them pass\n");
-	leave(prints, prints || !is_guest);
-	close_claim();
+	if (prints || !is_guest)
+		sleep_second();
+	if (!is_guest)
+		leave(prints ? 1 : 0);
+}
+
+/* Called if MPI_COMM_WORLD has one process. Returns whether that is right, if the launcher has
+ * described the world LAUNCHED. If not, reports it, and ends ziaprobe; a program goes on. BOOT is
+ * the stamp at which this node booted. */
+bool check_single(struct world launched, int64_t boot)
+{
+	int64_t start = this_rank.at[START];
+
+	if (launched.size > 1)
+		report_mismatch(launched);
+	else if (launched.size < 0 && start > 0 && is_environment_clean() &&
+		 is_launched(start, boot))
+		report_clean_environment();
+	else
+		return true;
+	return false;
 }

@@ -8,8 +8,8 @@
  * Each of our functions calls one function of a library and no other: the one that comes next in
  * the order in which libraries were linked or, if there is none, the first that is looked up. A
  * look-up that finds a second one, such as another MPI's, or the one that a tracer behind ours will
- * call, gets that: it is not ours to replace. If no library has a function, neither have we: a
- * serial program that asks whether MPI is there must not find ours.
+ * call, gets that: it is not ours to replace. If no library has a function, a look-up does not find
+ * ours, either: a serial program that asks whether MPI is there must not find it.
  *
  * Any other look-up is the C library's: the answer to RTLD_NEXT and RTLD_DEFAULT depends on the
  * caller, so the C library's dlsym must be reached by a tail call, even without optimisation.
@@ -82,13 +82,12 @@ static dlsym_fn *library_dlsym(void)
 }
 #endif
 
-/* The first and the last byte of this executable or, in libziaprobe.so, of that. The linker defines
- * both. */
+/* The beginning and the end of the object that contains this code: ziaprobe, or libziaprobe.so. The
+ * linker defines both. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-/* Returns whether ADDRESS lies in this executable or, in libziaprobe.so, in that.
- * Async-signal-safe. */
+/* Returns whether ADDRESS lies in the object that contains this code. Async-signal-safe. */
 bool is_own(const void *address)
 {
 	return (uintptr_t)address >= (uintptr_t)__ehdr_start &&
@@ -242,20 +241,28 @@ BARE static struct interposed *find_interposed(struct interposed *const *functio
 	return NULL;
 }
 
+/* Returns NULL. dlerror() then says that NAME was not found. */
+static void *find_nothing(const char *name)
+{
+	next_function(name);
+	return NULL;
+}
+
 /* Returns what CALLER finds by HANDLE in the place of the function that OURS stands for: ours, if
  * that calls this very function. */
 static void *look_up(struct interposed *ours, void *handle, void *caller)
 {
 	void *found = library_dlsym()(handle, ours->name);
 
-	if (found && is_own(found))
-		return library_function(ours, caller) ? found : NULL;
 	if (!found)
 		return NULL;
+	if (is_own(found) && !library_function(ours, caller))
+		return find_nothing(ours->name);
 	if (!ours->library)
 		ours->library = next_function(ours->name);
 	if (!ours->library)
 		ours->library = *(function **)&found;
+	dlerror(); /* because next_function() may have failed */
 	return ours->library == *(function **)&found ? *(void **)&ours->own : found;
 }
 
@@ -269,7 +276,7 @@ EXPORTED BARE TAIL_CALLER void *dlsym(void *handle, const char *name)
 	if (ours && handle != RTLD_NEXT && handle != RTLD_DEFAULT)
 		return look_up(ours, handle, CALLER);
 	if (ours && !library_function(ours, CALLER))
-		return NULL;
+		return find_nothing(name);
 	TAIL_RETURN library(handle, name);
 }
 #endif

@@ -46,13 +46,12 @@ void read_arguments(int *argc, char **argv, struct run *run);
 
 /* ---- launcher.c: the launcher's variables, and whether MPI and the launcher match ---- */
 
-/* mpirun and its daemons */
+/* mpirun and its daemons, and the processes known to start ranks, each between two blanks */
 #define MPIRUN " mpirun mpiexec orterun prterun orted prted "
+#define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
 
 struct world launched_world(void);
-bool is_environment_clean(void);
-void report_mismatch(struct world launched);
-void report_clean_environment(void);
+bool check_single(struct world launched, int64_t boot);
 
 /* ---- readings.c: the clocks, and how this process spent its time ---- */
 
@@ -122,7 +121,8 @@ bool is_own(const void *address);
 
 /* ---- state.c: what this rank is doing, in words, and who prints it ---- */
 
-/* Rank 0 is UNCHECKED from MPI_Gather's return until its checks are done. */
+/* In the order of a launch: in MPI_Init, in the exchange, and after it. Rank 0 is UNCHECKED from
+ * MPI_Gather's return until its checks are done. */
 enum state {
 	IN_MPI_INIT,
 	IN_FENCE,
@@ -144,19 +144,20 @@ void close_claim(void);
 /* ---- stack.c: the calls that this rank is in ---- */
 
 /* Return addresses, the innermost first. */
+enum { DEPTH = 200 };
 struct stack {
-	void *address[200];
+	void *address[DEPTH];
 	int count;
 };
 
-void enter_stack(void *address);
-void load_stack(void);
-bool is_stack_loaded(void);
+void note_entrance(void *address);
+void load_backtrace(void);
+bool is_backtrace_loaded(void);
 void read_stack(struct stack *stack);
 uint64_t hash_stack(const struct stack *stack);
 void name_calls(const struct stack *stack, char *text, size_t size);
 
-/* ---- alarm.c: when a rank says what it is doing: for --timeout and --where ---- */
+/* ---- alarm.c: when a rank reports its state: for --timeout and --where ---- */
 
 enum alarm {
 	TIMEOUT,

@@ -44,7 +44,7 @@ static void take_options(int *argc, char **argv, struct run *run)
 }
 
 /* Reads the arguments of main into RUN and this rank's record, and arms the alarms. If they are
- * wrong, sets nothing: ziaprobe.c reports the error. */
+ * wrong, does not set START, and arms none: ziaprobe.c reports the error. */
 void read_arguments(int *argc, char **argv, struct run *run)
 {
 	int64_t sec, usec;

@@ -2,7 +2,7 @@
  * process.c - what /proc shows: which node this is, when this process was created and by which
  * daemon, and which program it runs
  *
- * Off the clock.
+ * On the clock: nearest_daemon(), which is called if the launchers' variables disagree.
  */
 #include "observe.h"
 
@@ -37,7 +37,7 @@ void identify_node(struct record *record)
 }
 
 struct process {
-	int64_t born; /* a stamp, in ticks; UNKNOWN if /proc does not show this process */
+	int64_t born; /* a stamp, accurate to a tick; UNKNOWN if /proc does not show this process */
 	int parent; /* its process id; 0 if it is not known */
 	char name[16]; /* truncated by the kernel */
 };
@@ -79,9 +79,6 @@ static struct process read_parent(struct process process, int64_t boot)
 	snprintf(path, sizeof path, "/proc/%d/stat", process.parent);
 	return read_process(path, boot);
 }
-
-/* The processes known to start ranks, each between two blanks */
-#define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
 
 /* Returns whether NAME, up to the first dot, is one of NAMES, which are between blanks. Debian, for
  * example, installs mpirun as mpirun.openmpi. */
@@ -150,8 +147,8 @@ static struct pair find_created(struct pair own, int64_t since, int launcher, in
 	return own;
 }
 
-/* Returns whether a daemon of a launcher created this process, or a wrapper around it, since the stamp
- * SINCE. BOOT is the stamp at which this node booted. */
+/* Returns whether a daemon of a launcher created this process, or a wrapper around it, since the
+ * stamp SINCE. BOOT is the stamp at which this node booted. */
 bool is_launched(int64_t since, int64_t boot)
 {
 	struct process self = read_process("/proc/self/stat", boot);

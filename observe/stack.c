@@ -5,27 +5,28 @@
  * static function has no such symbol, so only its library is named. No calls are named in a build
  * by hand, in a static one, which has no dynamic symbols, or without glibc's backtrace().
  *
- * Neither may be called in a signal handler before the handler has said what it must say. The first
- * backtrace() loads a library, libgcc_s, and dladdr() waits for the dynamic linker's lock, which
- * another thread holds as long as it loads a library, and for ever if that hangs.
+ * In a signal handler, the first backtrace() and each dladdr() may wait for another thread, and for
+ * ever if that hangs: the former loads a library, libgcc_s, and the latter takes the lock that the
+ * dynamic linker holds while it loads a library. So the handler reports the state first. Later
+ * calls of backtrace() wait for no such thread.
  *
- * On the clock: enter_stack(), which stores two values; and load_stack(), with --where.
+ * On the clock: note_entrance(), which stores two values; and load_backtrace(), with --where.
  */
 #include "observe.h"
 
-static _Thread_local bool is_entered; /* whether this thread has called MPI's MPI_Init */
+static _Thread_local bool is_entered; /* whether this thread calls, or has called, MPI_Init */
 static bool is_loaded; /* whether backtrace() has loaded what it needs */
 static void *entrance; /* the address to which our MPI_Init will return */
 
 /* Called by our MPI_Init, which will return to ADDRESS, before it calls MPI's. */
-void enter_stack(void *address)
+void note_entrance(void *address)
 {
 	is_entered = true;
 	entrance = address;
 }
 
-/* Returns whether read_stack() takes no lock. */
-bool is_stack_loaded(void)
+/* Returns whether read_stack() will load nothing. */
+bool is_backtrace_loaded(void)
 {
 	return is_loaded;
 }
@@ -35,7 +36,7 @@ bool is_stack_loaded(void)
 #include <execinfo.h>
 
 /* Calls backtrace() once, because its first call loads a library. */
-void load_stack(void)
+void load_backtrace(void)
 {
 	void *address;
 
@@ -47,8 +48,8 @@ void load_stack(void)
  * be called in a signal handler; the first address is the one at which the signal came. */
 void read_stack(struct stack *stack)
 {
-	void *address[200];
-	int count = is_entered ? backtrace(address, 200) : 0, i = 0;
+	void *address[DEPTH];
+	int count = is_entered ? backtrace(address, DEPTH) : 0, i = 0;
 
 	/* The frames of the signal come first: ours, and the one to which the handler returns.
 	 * AddressSanitizer's backtrace() even comes before them. */
@@ -65,7 +66,7 @@ void read_stack(struct stack *stack)
  * files: a hash of the return addresses within their pages. Files are loaded at random pages. */
 uint64_t hash_stack(const struct stack *stack)
 {
-	uint16_t offsets[200];
+	uint16_t offsets[DEPTH];
 
 	for (int i = 1; i < stack->count; i++)
 		offsets[i] = (uintptr_t)stack->address[i] % 4096;
@@ -118,7 +119,7 @@ void name_calls(const struct stack *stack, char *text, size_t size)
 }
 
 #else
-void load_stack(void)
+void load_backtrace(void)
 {
 	is_loaded = true; /* There is nothing to load. */
 }

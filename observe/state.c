@@ -39,8 +39,8 @@ void note_time(int64_t us)
 	doing.state = UNCHECKED;
 }
 
-/* Writes into TEXT what this process has done since the reading EARLIER, MS ago. The parts add up to
- * MS. */
+/* Writes into TEXT what this process has done since the reading EARLIER, MS ago. The parts add up
+ * to MS. */
 static void describe_work(char *text, size_t size, const struct reading *earlier, int64_t ms)
 {
 	struct work work = work_between(*earlier, read_work());
@@ -56,8 +56,8 @@ static void describe_work(char *text, size_t size, const struct reading *earlier
 static int claimed = -1; /* the last socket of claim() */
 
 /* Returns whether this is the job's first process on this node to claim a message of SEVERITY about
- * STATE, in the calls with the hash CALLS. It binds an abstract Unix socket named after these and the
- * start, so the others find that name in use. If bind() fails for any other reason, the process
+ * STATE, in the calls with the hash CALLS. It binds an abstract Unix socket named after these and
+ * the start, so the others find that name in use. If bind() fails for any other reason, the process
  * counts as the first. */
 bool claim(const char *severity, int state, uint64_t calls)
 {
@@ -105,7 +105,7 @@ static const char *name_this_rank(void)
 	return text;
 }
 
-/* Writes into TEXT what this rank, which is in STATE, has done since when. */
+/* Writes into TEXT what this rank, which is in STATE, is doing, and for how long. */
 static void describe_state(char *text, size_t size, enum state state)
 {
 	static const char *const texts[] = {
@@ -145,14 +145,14 @@ void print_state(const char *severity, const char *moment, const char *seconds)
 	describe_state(what, sizeof what, state);
 	snprintf(line, sizeof line, "ziaprobe: %s: %s %s s: %s has %s\n", severity, moment, seconds,
 		 name_this_rank(), what);
-	if (state == IN_MPI_INIT && is_stack_loaded())
+	if (state == IN_MPI_INIT && is_backtrace_loaded())
 		read_stack(&stack);
 	prints = claim(severity, state, hash_stack(&stack));
 	if (prints)
 		print(line);
 	if (state != IN_MPI_INIT)
 		return;
-	if (!is_stack_loaded()) {
+	if (!is_backtrace_loaded()) {
 		if (!prints)
 			poll(NULL, 0, 200); /* lets the one that prints claim its calls first */
 		read_stack(&stack);

@@ -1,7 +1,7 @@
 /*
  * text.c - numbers, printable text, and a hash of any data
  *
- * On the clock: to_number() and to_ms(), for the arguments and the launcher's variables.
+ * On the clock: all but hash(), for the arguments, the launcher's variables, and its daemon's name.
  */
 #include "observe.h"
 

@@ -156,9 +156,9 @@ static void measure(void)
 	run_ziaprobe();
 	uselocale(before); /* glibc's C locale is static, and need not be freed */
 	unwatch_thread();
-	close_claim();
-	disarm(TIMEOUT);
 	disarm(WHERE);
+	disarm(TIMEOUT);
+	close_claim();
 	if (holds_stderr)
 		close(STDERR_FILENO);
 }
@@ -182,7 +182,8 @@ static int start(struct interposed *our, void *caller, struct call call)
 		measure();
 	} else {
 		launched = launched_world();
-		if (launched.rank < 0 ? claim("unknown", 0, 0) : launched.rank == 0)
+		if (launched.rank < 0 ? claim("unknown", 0, hash(arguments, strlen(arguments)))
+				      : launched.rank == 0)
 			print_error("nothing was measured: %s\n", reason);
 		measured_call.result = carry_out(&call);
 		close_claim();

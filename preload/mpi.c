@@ -4,9 +4,9 @@
  * The functions are those of the library that the program's call reaches or, if that is a
  * profiler's, of a library that it depends on, or of any that is loaded. Which of the three binary
  * interfaces they have shows in their library: its name is libmpi_abi if it is the standard one
- * (MPI 5.0, chapter 21); Open MPI's has an object for each constant; and MPICH's, which others share,
- * says its name. Any other MPI has handles that are not known here: the wrong ones would end the
- * user's program. A profiler may have replaced some of the functions, but is unlikely to have
+ * (MPI 5.0, chapter 21); Open MPI's has an object for each constant; and MPICH's, which others
+ * share, says its name. Any other MPI has handles that are not known here: the wrong ones would end
+ * the user's program. A profiler may have replaced some of the functions, but is unlikely to have
  * replaced all.
  *
  * On the clock: all of it, some 40 us.
@@ -35,8 +35,8 @@ static void *object(const char *name, const char *library)
 	return copy ? copy : find_in_file(library, name);
 }
 
-/* Returns whether VERSION, the first line of a library's version, is that of MPICH or of one that has
- * its binary interface. */
+/* Returns whether VERSION, the first line of a library's version, is that of MPICH or of one that
+ * has its binary interface. */
 static bool is_mpich(const char *version)
 {
 	static const char *const names[] = {"MPICH", "MVAPICH", "Intel(R) MPI", "ParaStation MPI"};

@@ -139,13 +139,16 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 10; i++)
 			call();
 	} else if (argc > 1 && !*mode) {
-		puts(dlsym(RTLD_DEFAULT, argv[2]) || dlsym(dlopen(NULL, RTLD_NOW), argv[2])
+		puts((dlsym(RTLD_DEFAULT, argv[2]) || !dlerror()) &&
+				     (dlsym(dlopen(NULL, RTLD_NOW), argv[2]) || !dlerror())
 			     ? "found"
 			     : "none");
 		return 0;
 	} else {
 		if (*mode)
 			*(void **)&call = dlsym(dlopen(mode, RTLD_NOW | RTLD_LOCAL), argv[2]);
+		if (dlerror())
+			puts("dlerror is set");
 		first = call();
 		if (argc > 3)
 			*(void **)&call = dlsym(dlopen(argv[3], RTLD_NOW | RTLD_LOCAL), argv[2]);
