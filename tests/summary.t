@@ -919,6 +919,10 @@ n8193: 0.0 ms #ececec'
 like 'nodes.svg of 8193 nodes: the texts' "$(texts many/nodes.svg | paste -s -d ' ' -)" "many.csv: \
 8193 nodes, 1000.0 ms Each cell is 2 neighbouring nodes. Its shade shows how much more time of its \
 own the slowest took than the median node. Slow nodes: 1 of 8193, n8192 .* n1 n129 .* n8065 n8193"
+head -n 100 many.csv | sed 's/,n\([0-9]*\),/,gpu-node\1.hpc.university.org,/' >domain.csv
+run "$summarize" --pictures domain domain.csv
+is 'nodes.svg: the labels of names with a long domain' \
+	"$(texts domain/nodes.svg | tail -n 2 | paste -s -d ' ' -)" 'gpu-node1 gpu-node65'
 is 'nodes.svg: each shade is darker than the one before, in grey, too' "$(sed -n \
 	's/.*y="82" .*fill="#\(..\)\(..\)\(..\)".*/0x\1 0x\2 0x\3/p' many/nodes.svg |
 	while read -r red green blue; do
