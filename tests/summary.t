@@ -793,6 +793,14 @@ other 'a short line' 'begins with "a"'
 other 'an empty file' 'is empty'
 
 # The picture: the middle launch of each night
+log_of log.csv 60,0,init
+for time in inf 1e308 "$(printf '9%.0s' $(seq 400))"; do
+	sed "50,\$s/,20.000,1[^,]*,/,$time,$time,/" log.csv >huge.csv
+	run "$summarize" --pictures huge huge.csv
+	is "a log: phases of $(echo "$time" | cut -c 1-9) ms are left out of the picture" \
+		"$err$status $(texts huge/history.svg | tail -n 1)" '0 382.0'
+	rm -r huge
+done
 log_of log.csv 170,0,init 6,100,init 44,0,init
 long=$(printf '&%.0s' $(seq 240)).csv
 cp log.csv "$long"
