@@ -103,7 +103,8 @@ class File:
             if row and (record is Rank or LAUNCH.match(self.text) and 0 <= row.time_ms < math.inf):
                 yield row
             elif A_HEADER.fullmatch(self.text) and not header.startswith(self.text):
-                raise ValueError(f'line {self.line} of {self.name} {ANOTHER_VERSION}')
+                raise ValueError(f'line {self.line} is a header of another version of Ziatest; '
+                                 'split the file there')
             elif self.text != header and self.line not in self.damaged[-1:]:
                 self.damaged.append(self.line)
 

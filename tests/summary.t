@@ -767,7 +767,7 @@ logged 'a second header, and Windows line endings from some row on' 0 "$warm${me
 sed -i "30s/,setup_ms//" log.csv
 run "$summarize" log.csv
 is 'a log: a header of another version further down' "$out/$err/$status" '/summarize: error: '\
-'log.csv: line 30 of log.csv is of another version of Ziatest; use its job/summarize/2'
+'log.csv: line 30 is a header of another version of Ziatest; split the file there/2'
 {
 	echo "$log_header"
 	yes '# nothing' | head -n 3
