@@ -367,7 +367,7 @@ folded 'names that would be too long are folded further' '768 of 1537, r[3,5]s[0
 for i in $(seq 1000); do
 	echo "n$((3 * i))"
 done >slow
-folded 'too many names' "1000 of 2001, n[$(seq -s , 3 3 699), ..."
+folded 'too many names' "1000 of 2001, n[$(seq -s , 3 3 699),...]"
 job job
 
 # Growth
