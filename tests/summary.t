@@ -909,6 +909,9 @@ nodes_picture 'one launch' \
 	"3 nodes x 1, launch 1, 751.0 ms\|Each [^|]*\|Slow nodes: 1 of 3, n3\|.*" \
 	'n1: 0.0 ms #ececec|n2: 0.0 ms #ececec|n3: 399.0 ms #2a0a2e' \
 	SWEEP=3 RUNS=1 LATE=3:init:400
+nodes_picture 'two nodes, of which either may be the slow one' \
+	"2 nodes x 1, [^|]*\|Each [^|]*\|Slow nodes: unknown, with fewer than three nodes\|.*" \
+	'n1: 0.0 ms #ececec|n2: 0.0 ms #ececec' SWEEP=2 RUNS=1
 says 'a node that was in one launch of three only' 0 '' 'sed -i /,n7,/d ranks-8-[12].csv' \
 	--pictures few
 is 'nodes.svg: its excess is not known' "$(cells few/nodes.svg | grep n7)" 'n7: not known white'
