@@ -677,7 +677,7 @@ logged 'too few nights' 0 "$too_few"
 PER_NIGHT=7 log_of log.csv 25,0,init
 logged 'just enough nights' 0 "$warm${medians}no change"
 
-# A node explains a change; it is none.
+# A node may explain a change, but is not a change itself.
 log_of log.csv 55,0,init 2,0,init 3,0,init,n2
 logged 'an outlier' 0 "$warm${medians}no change\|n2 was the outlier of 3 of the last 5, and of 0 \
 of the 55 before"
@@ -690,8 +690,8 @@ logged 'an outlier that explains' 1 "$warm${medians}slower: [^|]*\|n2 was the ou
 YEAR=2025 PROGRAM=solver log_of other.csv 60,0,init
 cp slower.csv log.csv
 sed 1d other.csv >>log.csv
-logged 'another program was launched last' 0 "line 62: [^|]*\|\|solver, 4 [^|]*: 60 launches, [^|]*\|${any}no \
-change\|$warm${medians}slower: .*"
+logged 'another program was launched last' 0 "line 62: [^|]*\|\|solver, 4 [^|]*: 60 launches, \
+[^|]*\|${any}no change\|$warm${medians}slower: .*"
 for kind in PROGRAM=solver DAEMON=mpirun DAEMON= INTERFACE=PMI2 INTERFACE= FAULTS=7; do
 	(
 		export "${kind?}"
@@ -711,7 +711,7 @@ for kind in PROGRAM=solver DAEMON=mpirun DAEMON= INTERFACE=PMI2 INTERFACE= FAULT
 2       1401.5 ms \(1401.0 to 1402.0\)\|too few [^|]*\|$warm${medians}slower: .*"
 done
 
-# The order is the file's, and a row that is repeated counts once.
+# Launches are in the order of the file, and a repeated row counts once.
 log_of log.csv 60,0,init
 YEAR=2037 log_of ahead.csv 5,0,init
 sed -i '$r ahead.csv' log.csv
@@ -731,7 +731,7 @@ cp slower.csv log.csv
 sed -n '7,46p' slower.csv >>log.csv
 logged 'rows that are repeated' 1 "$warm${medians}slower: 5 .*"
 
-# Damage: NAME STATUS LINES COMMAND. It is an alarm if it is of the last night.
+# damaged NAME STATUS LINES COMMAND: damages a log; in the last night, that is an alarm
 damaged() {
 	log_of log.csv 60,0,init
 	eval "$4"
@@ -778,7 +778,7 @@ is 'a log of damaged rows only' "$out/$err/$status" 'log.csv: 0 launches
 echo "$log_header" >log.csv
 run "$summarize" log.csv
 is 'a log without launches' "$out/$err$status" 'log.csv: 0 launches/0'
-other() {	# NAME BEGINS: what log.csv, which is none of ours, begins with
+other() {	# NAME BEGINS: how log.csv, which Ziatest did not write, begins
 	run "$summarize" log.csv
 	is "neither an archive nor a log: $1" "$out/$err/$status" \
 		"/summarize: error: log.csv: neither an archive nor a file of --csv or --ranks: it $2/2"
@@ -899,8 +899,9 @@ MPI v4.1.4: $pattern"
 		tr '|' '\n')"
 }
 nodes_picture 'the order, and five shades' "12 nodes x 1, the median of 4 launches, the middle \
-later one 1703.0 ms\|Each cell is a node. Its shade shows how much more time of its own it took \
-than the median node.\|Slow nodes: 3 of 12, n\[7,9-10\]\|below 85.2 ms\|85.2 to 170.3\|170.3 to \
+later one 1703.0 ms\|Each cell is a node. The darker it is, the more time the node took than the \
+median node, not counting waits.\|Slow nodes: 3 of 12, n\[7,9-10\]\|\
+below 85.2 ms\|85.2 to 170.3\|170.3 to \
 340.6\|340.6 to 681.2\|681.2 and more\|n1" "n1: 1.0 ms #ececec|n2: 0.0 ms #ececec|n3: 0.0 ms \
 #ececec|n4: 0.0 ms #ececec|n5: -1.0 ms #ececec|n6: 0.0 ms #ececec|n7: 338.0 ms #e59a2f|n8: 100.0 \
 ms #d0d0d0|n9: 897.0 ms #2a0a2e|n10: 400.0 ms #a8321f|n11: -4.0 ms #ececec|n12: 0.0 ms #ececec" \
@@ -930,8 +931,9 @@ n8191 to n8192: 800.0 ms #2a0a2e
 4097
 n8193: 0.0 ms #ececec'
 like 'nodes.svg of 8193 nodes: the texts' "$(texts many/nodes.svg | paste -s -d ' ' -)" "many.csv: \
-8193 nodes, 1000.0 ms Each cell is 2 neighbouring nodes. Its shade shows how much more time of its \
-own the slowest took than the median node. Slow nodes: 1 of 8193, n8192 .* n1 n129 .* n8065 n8193"
+8193 nodes, 1000.0 ms Each cell is 2 neighbouring nodes. The darker it is, the more time its \
+slowest node took than the median node, not counting waits. Slow nodes: 1 of 8193, n8192 .* \
+n1 n129 .* n8065 n8193"
 head -n 100 many.csv | sed 's/,n\([0-9]*\),/,gpu-node\1.hpc.university.org,/' >domain.csv
 run "$summarize" --pictures domain domain.csv
 is 'nodes.svg: the labels of names with a long domain' \
