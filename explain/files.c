@@ -95,8 +95,8 @@ static int close_file(FILE *file, const char *name)
 	return 0;
 }
 
-/* Writes the next cell of a row: TEXT up to END or, if it has none, all of it. Commas are
- * replaced. */
+/* Writes the next cell of a row: TEXT up to the first END in it, or all of it if there is none.
+ * Commas are replaced. */
 static void write_part(FILE *file, const char *text, char end)
 {
 	fputc(',', file);

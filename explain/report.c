@@ -17,7 +17,7 @@ const char *const column_names[COLUMNS] = {
 static FILE *out; /* the report, in memory until it is complete */
 
 /* Prints VALUE to FILE, right-aligned in at least WIDTH characters: FAULTS as a whole number, and
- * times, which are in us, in ms. What is UNKNOWN is blank. */
+ * times, which are in us, in ms. Prints only blanks for an UNKNOWN value. */
 void print_value(FILE *file, int width, enum column column, int64_t value)
 {
 	if (value == UNKNOWN)

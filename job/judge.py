@@ -10,14 +10,17 @@ import statistics
 
 from read import JOB_FILE, LOG_PHASES, PHASES, checksums, known, ms, plural, spread, times
 
-# The launches of a log that are compared, and how many must come before them, on how many nights
+# The LAST launches of a log are compared with those before them: at least FEWEST launches, made on
+# at least NIGHTS nights.
 LAST, FEWEST, NIGHTS = 5, 20, 3
-# A launch is beyond the others if this share of them took less time, or more. The last ones have
-# changed if MOST are, and the medians differ by MARGIN.
+# A launch is beyond the earlier ones if at least SHARE of them took less time, or at least SHARE of
+# them took more. There is a change if at least MOST of the last launches are, and if the medians
+# differ by at least MARGIN.
 SHARE, MOST, MARGIN = 0.95, 3, 0.05
-# The launches of one night are alike, so its median must also be SPREADS beyond the medians of at
-# least SOME earlier nights. A spread is the standard deviation, as estimated by the median absolute
-# deviation, which a few odd nights do not change.
+# The launches of one night are alike. Therefore, the median of the last night must also be more
+# than SPREADS spreads away from that of the medians of at least SOME earlier nights. A spread is
+# their standard deviation, estimated by DEVIATION times the median absolute deviation, which a few
+# odd nights hardly change.
 SPREADS, SOME, DEVIATION = 3, 5, 1.4826
 SMALLEST = 104857600  # bytes of the executable: the specification's 100 MB
 SCRIPTS = [os.path.join(os.path.dirname(os.path.realpath(__file__)), name)
@@ -150,6 +153,7 @@ def nights(launches):
     return [list(night) for _, night in itertools.groupby(launches, lambda row: row.night)]
 
 def are_enough(before):
+    """Tells whether later launches can be compared with those BEFORE."""
     return len(before) >= FEWEST and len({row.night for row in before}) >= NIGHTS
 
 def change(launches):
@@ -168,8 +172,8 @@ def change(launches):
     return (sign if is_change else 0), beyond
 
 def is_confirmed(launches, sign):
-    """Tells whether the last night is beyond the spread of the earlier ones, or the night before
-    had changed likewise."""
+    """Tells whether the last night is beyond the spread of the earlier ones, or whether the same
+    change was already seen on the night before. SIGN is what change() returns."""
     *earlier, last = [statistics.median(row.time_ms for row in night)
                       for night in nights(launches)]
     usual = statistics.median(earlier)
@@ -185,7 +189,8 @@ def typical(which, launches):
     return f'{which:12}{ms(statistics.median(all_times))} ms {spread(all_times)}'
 
 def last_changes(launches):
-    """Returns lines on what the last launches of a kind have changed, and whether it is slower."""
+    """Returns lines about what changed in the last launches of a kind, and whether they are slower
+    than those before."""
     last, before = launches[-LAST:], launches[:-LAST]
     if not are_enough(before):
         return [typical(f'all {len(launches)}', launches),

@@ -76,8 +76,8 @@ class File:
 
     def rows(self, record):
         """Yields its rows as namedtuples, except damaged ones. NAME_ms, NAME_bytes and faults are
-        numbers. SELF.TEXT is the text of the row, SELF.LINE the number of its line. SELF.DAMAGED
-        becomes the numbers of the damaged lines. A header that is repeated is none of them."""
+        numbers. Meanwhile, SELF.TEXT is the text of the row, and SELF.LINE the number of its line.
+        SELF.DAMAGED collects the numbers of damaged lines. A repeated header is not damage."""
         lines, columns = self.lines(), record._fields
         header, first = ','.join(columns), next(lines, '')
         is_whole = first.endswith('\n')  # the preceding line, of which lines() may yield parts
@@ -103,7 +103,8 @@ class File:
             if row and (record is Rank or LAUNCH.match(self.text) and 0 <= row.time_ms < math.inf):
                 yield row
             elif A_HEADER.fullmatch(self.text) and not header.startswith(self.text):
-                raise ValueError(f'line {self.line} of {self.name} {ANOTHER_VERSION}')
+                raise ValueError(f'line {self.line} is a header of another version of Ziatest; '
+                                 'split the file there')
             elif self.text != header and self.line not in self.damaged[-1:]:
                 self.damaged.append(self.line)
 
@@ -200,12 +201,12 @@ class Ranks:
                 for place, (_, rank) in enumerate(nodes) if place < 10 or place in marks]
 
 HOUR = 3600  # seconds; launches of one night are less than that apart
-# A launch in a log: LINE is the number of its line, NIGHT the start of the first one of its night.
+# A launch in a log. LINE is the number of its line, NIGHT the start of its night's first launch.
 Logged = collections.namedtuple('Logged', (*Row._fields, 'line', 'night'))
 
 class Log:
-    """A file of --csv: its launches, in the file's order; where their starts go back, as the number
-    of the line and two starts; and the numbers of damaged lines"""
+    """A file of --csv: its launches, in the order of the file; the places at which their starts go
+    back, each as the number of a line and two starts; and the numbers of the damaged lines"""
     def __init__(self, file):
         self.launches, self.backward = [], []
         seen, night, last = set(), '', '0001-01-01T00:00:00'
@@ -223,8 +224,9 @@ class Log:
         self.damaged = file.damaged
 
 def seconds_between(*starts):
-    """From one start to another"""
-    if starts[0][:13] == starts[1][:13]:  # The same hour is one night. A log may have many rows.
+    """Returns the seconds from one start to another; 0 if both are in the same hour of the clock,
+    which saves time: a log may have many rows."""
+    if starts[0][:13] == starts[1][:13]:
         return 0
     before, after = [timegm((int(start[:4]), int(start[5:7]), int(start[8:10]), int(start[11:13]),
                              int(start[14:16]), int(start[17:19]))) for start in starts]
@@ -249,11 +251,11 @@ def read_csv(path):
     return found
 
 def by_name(host):
-    """A key for sorting names, in which numbers count by their value"""
+    """Returns a key that sorts names, and the numbers in them by value."""
     return [int(part) if i % 2 else part for i, part in enumerate(NUMBER.split(host))], host
 
 def number_ranges(numbers):
-    """Folds numbers in ascending order, which may have leading zeros: 08 09 10 12 is [08-10,12]"""
+    """Folds ascending numbers, which may have leading zeros: 08, 09, 10, 12 become [08-10,12]."""
     ranges = []
     for number in numbers:
         if ranges and number == str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][-1])):
@@ -264,8 +266,8 @@ def number_ranges(numbers):
     return f'[{folded}]' if numbers[1:] else folded
 
 def fold(hosts, most=1):
-    """Folds names as Slurm does, if they differ only in the rightmost number that varies: n[1-3].
-    With MOST > 1, then does the same with the next such number, up to MOST times: r[1-2]n[1-3]"""
+    """Folds names that differ only in the rightmost number that varies, as Slurm does: n[1-3]. If
+    MOST is above 1, goes on with the next such number, up to MOST numbers in all: r[1-2]n[1-3]."""
     shapes = collections.defaultdict(list)  # names that differ only in numbers
     for host in sorted(set(hosts), key=by_name):
         parts = NUMBER.split(host)
@@ -283,9 +285,9 @@ def fold(hosts, most=1):
     return ','.join(folded)
 
 def own_excess(launches, fewest):
-    """Returns each host, in the order of names, and its excess: the median of how far its own time
-    exceeds that of the median node, which counts if FEWEST launches have it. Only every second node
-    has an exchange, so each is compared with nodes that also have one, or have none."""
+    """Returns each host, sorted by name, and its excess: how far its own time exceeds the median
+    node's, as the median over the launches; NaN if the host is in fewer than FEWEST of them. Only
+    every second node has an exchange. These are compared with each other, and so are the rest."""
     found = collections.defaultdict(lambda: array.array('f'))
     for ranks in launches:
         originates = [time == time for time in ranks.parts['exchange']]
@@ -297,8 +299,8 @@ def own_excess(launches, fewest):
 
 def slow_nodes(launches, time, fewest):
     """Returns the slow nodes of launches that take TIME, the slowest first, and the number of all
-    nodes. A node's excess, by part, is the median of how far it exceeds all nodes' median, which
-    counts if FEWEST launches have it. With only one or two nodes, none is slow."""
+    nodes. A node's excess in a part is how far it exceeds the median of all nodes, as the median
+    over the launches; NaN if fewer than FEWEST have it. Of one or two nodes, none is slow."""
     medians = collections.defaultdict(dict)  # by host and part
     for part in PARTS:
         excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch

@@ -367,7 +367,7 @@ folded 'names that would be too long are folded further' '768 of 1537, r[3,5]s[0
 for i in $(seq 1000); do
 	echo "n$((3 * i))"
 done >slow
-folded 'too many names' "1000 of 2001, n[$(seq -s , 3 3 699), ..."
+folded 'too many names' "1000 of 2001, n[$(seq -s , 3 3 699),...]"
 job job
 
 # Growth
@@ -677,7 +677,7 @@ logged 'too few nights' 0 "$too_few"
 PER_NIGHT=7 log_of log.csv 25,0,init
 logged 'just enough nights' 0 "$warm${medians}no change"
 
-# A node explains a change; it is none.
+# A node may explain a change, but is not a change itself.
 log_of log.csv 55,0,init 2,0,init 3,0,init,n2
 logged 'an outlier' 0 "$warm${medians}no change\|n2 was the outlier of 3 of the last 5, and of 0 \
 of the 55 before"
@@ -690,8 +690,8 @@ logged 'an outlier that explains' 1 "$warm${medians}slower: [^|]*\|n2 was the ou
 YEAR=2025 PROGRAM=solver log_of other.csv 60,0,init
 cp slower.csv log.csv
 sed 1d other.csv >>log.csv
-logged 'another program was launched last' 0 "line 62: [^|]*\|\|solver, 4 [^|]*: 60 launches, [^|]*\|${any}no \
-change\|$warm${medians}slower: .*"
+logged 'another program was launched last' 0 "line 62: [^|]*\|\|solver, 4 [^|]*: 60 launches, \
+[^|]*\|${any}no change\|$warm${medians}slower: .*"
 for kind in PROGRAM=solver DAEMON=mpirun DAEMON= INTERFACE=PMI2 INTERFACE= FAULTS=7; do
 	(
 		export "${kind?}"
@@ -711,7 +711,7 @@ for kind in PROGRAM=solver DAEMON=mpirun DAEMON= INTERFACE=PMI2 INTERFACE= FAULT
 2       1401.5 ms \(1401.0 to 1402.0\)\|too few [^|]*\|$warm${medians}slower: .*"
 done
 
-# The order is the file's, and a row that is repeated counts once.
+# Launches are in the order of the file, and a repeated row counts once.
 log_of log.csv 60,0,init
 YEAR=2037 log_of ahead.csv 5,0,init
 sed -i '$r ahead.csv' log.csv
@@ -731,7 +731,7 @@ cp slower.csv log.csv
 sed -n '7,46p' slower.csv >>log.csv
 logged 'rows that are repeated' 1 "$warm${medians}slower: 5 .*"
 
-# Damage: NAME STATUS LINES COMMAND. It is an alarm if it is of the last night.
+# damaged NAME STATUS LINES COMMAND: damages a log; in the last night, that is an alarm
 damaged() {
 	log_of log.csv 60,0,init
 	eval "$4"
@@ -767,7 +767,7 @@ logged 'a second header, and Windows line endings from some row on' 0 "$warm${me
 sed -i "30s/,setup_ms//" log.csv
 run "$summarize" log.csv
 is 'a log: a header of another version further down' "$out/$err/$status" '/summarize: error: '\
-'log.csv: line 30 of log.csv is of another version of Ziatest; use its job/summarize/2'
+'log.csv: line 30 is a header of another version of Ziatest; split the file there/2'
 {
 	echo "$log_header"
 	yes '# nothing' | head -n 3
@@ -778,7 +778,7 @@ is 'a log of damaged rows only' "$out/$err/$status" 'log.csv: 0 launches
 echo "$log_header" >log.csv
 run "$summarize" log.csv
 is 'a log without launches' "$out/$err$status" 'log.csv: 0 launches/0'
-other() {	# NAME BEGINS: what log.csv, which is none of ours, begins with
+other() {	# NAME BEGINS: how log.csv, which Ziatest did not write, begins
 	run "$summarize" log.csv
 	is "neither an archive nor a log: $1" "$out/$err/$status" \
 		"/summarize: error: log.csv: neither an archive nor a file of --csv or --ranks: it $2/2"
@@ -793,6 +793,14 @@ other 'a short line' 'begins with "a"'
 other 'an empty file' 'is empty'
 
 # The picture: the middle launch of each night
+log_of log.csv 60,0,init
+for time in inf 1e308 "$(printf '9%.0s' $(seq 400))"; do
+	sed "50,\$s/,20.000,1[^,]*,/,$time,$time,/" log.csv >huge.csv
+	run "$summarize" --pictures huge huge.csv
+	is "a log: phases of $(echo "$time" | cut -c 1-9) ms are left out of the picture" \
+		"$err$status $(texts huge/history.svg | tail -n 1)" '0 382.0'
+	rm -r huge
+done
 log_of log.csv 170,0,init 6,100,init 44,0,init
 long=$(printf '&%.0s' $(seq 240)).csv
 cp log.csv "$long"
@@ -891,14 +899,20 @@ MPI v4.1.4: $pattern"
 		tr '|' '\n')"
 }
 nodes_picture 'the order, and five shades' "12 nodes x 1, the median of 4 launches, the middle \
-later one 1703.0 ms\|Each cell is a node. Its shade shows how much more time of its own it took \
-than the median node.\|Slow nodes: 3 of 12, n\[7,9-10\]\|below 85.2 ms\|85.2 to 170.3\|170.3 to \
+later one 1703.0 ms\|Each cell is a node. The darker it is, the more time the node took than the \
+median node, not counting waits.\|Slow nodes: 3 of 12, n\[7,9-10\]\|\
+below 85.2 ms\|85.2 to 170.3\|170.3 to \
 340.6\|340.6 to 681.2\|681.2 and more\|n1" "n1: 1.0 ms #ececec|n2: 0.0 ms #ececec|n3: 0.0 ms \
 #ececec|n4: 0.0 ms #ececec|n5: -1.0 ms #ececec|n6: 0.0 ms #ececec|n7: 338.0 ms #e59a2f|n8: 100.0 \
 ms #d0d0d0|n9: 897.0 ms #2a0a2e|n10: 400.0 ms #a8321f|n11: -4.0 ms #ececec|n12: 0.0 ms #ececec" \
 	SWEEP=12 RUNS=4 LATE='7:init:340 8:exec:100 9:exec:400 9:init:500 10:daemon:400 3:init:900:2'
-nodes_picture 'one launch' "3 nodes x 1, launch 1, 351.0 ms\|Each [^|]*\|Slow nodes: none\|.*" \
-	'n1: 1.0 ms #ececec|n2: 0.0 ms #ececec|n3: 0.0 ms #ececec' SWEEP=3 RUNS=1
+nodes_picture 'one launch' \
+	"3 nodes x 1, launch 1, 751.0 ms\|Each [^|]*\|Slow nodes: 1 of 3, n3\|.*" \
+	'n1: 0.0 ms #ececec|n2: 0.0 ms #ececec|n3: 399.0 ms #2a0a2e' \
+	SWEEP=3 RUNS=1 LATE=3:init:400
+nodes_picture 'two nodes, of which either may be the slow one' \
+	"2 nodes x 1, [^|]*\|Each [^|]*\|Slow nodes: unknown, with fewer than three nodes\|.*" \
+	'n1: 0.0 ms #ececec|n2: 0.0 ms #ececec' SWEEP=2 RUNS=1
 says 'a node that was in one launch of three only' 0 '' 'sed -i /,n7,/d ranks-8-[12].csv' \
 	--pictures few
 is 'nodes.svg: its excess is not known' "$(cells few/nodes.svg | grep n7)" 'n7: not known white'
@@ -917,8 +931,13 @@ n8191 to n8192: 800.0 ms #2a0a2e
 4097
 n8193: 0.0 ms #ececec'
 like 'nodes.svg of 8193 nodes: the texts' "$(texts many/nodes.svg | paste -s -d ' ' -)" "many.csv: \
-8193 nodes, 1000.0 ms Each cell is 2 neighbouring nodes. Its shade shows how much more time of its \
-own the slowest took than the median node. Slow nodes: 1 of 8193, n8192 .* n1 n129 .* n8065 n8193"
+8193 nodes, 1000.0 ms Each cell is 2 neighbouring nodes. The darker it is, the more time its \
+slowest node took than the median node, not counting waits. Slow nodes: 1 of 8193, n8192 .* \
+n1 n129 .* n8065 n8193"
+head -n 100 many.csv | sed 's/,n\([0-9]*\),/,gpu-node\1.hpc.university.org,/' >domain.csv
+run "$summarize" --pictures domain domain.csv
+is 'nodes.svg: the labels of names with a long domain' \
+	"$(texts domain/nodes.svg | tail -n 2 | paste -s -d ' ' -)" 'gpu-node1 gpu-node65'
 is 'nodes.svg: each shade is darker than the one before, in grey, too' "$(sed -n \
 	's/.*y="82" .*fill="#\(..\)\(..\)\(..\)".*/0x\1 0x\2 0x\3/p' many/nodes.svg |
 	while read -r red green blue; do
