@@ -125,18 +125,25 @@ static struct link_map *loaded_objects(void)
 	return first;
 }
 
-/* Returns what CALLER would have reached as NAME if this file did not exist, or NULL. Normally,
- * RTLD_NEXT finds it. If not, its library was loaded with RTLD_LOCAL, along with a plugin. Then
- * CALLER's object is searched and, because a tail call hides the real caller, so are all other
- * loaded objects. */
-void *find_in_libraries(const char *name, void *caller)
+/* Returns what CALLER would have reached as NAME if this file did not exist, or NULL: what follows
+ * ours, or what CALLER's object finds in libraries that were loaded for it alone (RTLD_LOCAL). */
+static void *find_in_scope(const char *name, void *caller)
 {
 	void *found = library_dlsym()(RTLD_NEXT, name);
-	struct link_map *loaded = found ? NULL : loaded_objects();
 	Dl_info object;
 
 	if (!found && dladdr(caller, &object))
 		found = find_in_file(object.dli_fname, name);
+	return found;
+}
+
+/* The same, but if that is nothing, searches all loaded objects, because a tail call hides the real
+ * caller. */
+void *find_in_libraries(const char *name, void *caller)
+{
+	void *found = find_in_scope(name, caller);
+	struct link_map *loaded = found ? NULL : loaded_objects();
+
 	for (; loaded && !found; loaded = loaded->l_next)
 		found = find_in_file(loaded->l_name, name);
 	return found;
@@ -204,11 +211,22 @@ function *const *find_reference(const void *address, const char *name)
 	return NULL;
 }
 
+/* Forgets the function that OURS calls if its library has been closed. */
+static void forget_closed(struct interposed *ours)
+{
+	Dl_info found;
+
+	if (ours->library && (!dladdr(*(void **)&ours->library, &found) ||
+			      found.dli_saddr != *(void **)&ours->library))
+		ours->library = NULL;
+}
+
 /* Returns the function of a library that OURS, called by CALLER, calls in turn, or NULL. */
 function *library_function(struct interposed *ours, void *caller)
 {
 	void *found;
 
+	forget_closed(ours);
 	if (!ours->library) {
 		found = find_in_libraries(ours->name, caller);
 		ours->library = *(function **)&found;
@@ -256,8 +274,9 @@ static void *look_up(struct interposed *ours, void *handle, void *caller)
 
 	if (!found)
 		return NULL;
-	if (is_own(found) && !library_function(ours, caller))
-		return find_nothing(ours->name);
+	if (is_own(found))
+		return find_in_scope(ours->name, caller) ? found : find_nothing(ours->name);
+	forget_closed(ours);
 	if (!ours->library)
 		ours->library = next_function(ours->name);
 	if (!ours->library)
@@ -275,7 +294,7 @@ EXPORTED BARE TAIL_CALLER void *dlsym(void *handle, const char *name)
 		ours = find_interposed(interposed_starts, name);
 	if (ours && handle != RTLD_NEXT && handle != RTLD_DEFAULT)
 		return look_up(ours, handle, CALLER);
-	if (ours && !library_function(ours, CALLER))
+	if (ours && !find_in_scope(name, CALLER))
 		return find_nothing(name);
 	TAIL_RETURN library(handle, name);
 }

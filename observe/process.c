@@ -147,15 +147,16 @@ static struct pair find_created(struct pair own, int64_t since, int launcher, in
 	return own;
 }
 
-/* Returns whether a daemon of a launcher created this process, or a wrapper around it, since the
- * stamp SINCE. BOOT is the stamp at which this node booted. */
+/* Returns whether a daemon of a launcher has certainly created this process, or a wrapper around it,
+ * since the stamp SINCE, rather than a shell that is older. BOOT is the stamp at which this node
+ * booted. */
 bool is_launched(int64_t since, int64_t boot)
 {
 	struct process self = read_process("/proc/self/stat", boot);
 	struct pair own = {self, read_parent(self, boot)};
-	struct pair created = find_created(own, since - 2 * TICK, -1, boot);
+	struct pair created = find_created(own, since, -1, boot);
 
-	return is_among(created.parent.name, DAEMONS);
+	return created.child.born >= since && is_among(created.parent.name, DAEMONS);
 }
 
 /* Fills in when this process, or the wrapper around it, and its parent were created, the parent's

@@ -49,8 +49,8 @@ static int matches(const char *string, const char *pattern)
 	       regexec(&regex, string, 0, NULL, 0) == 0;
 }
 
-/* Returns whether a shell would run COMMAND as a pipe. A | within quotes, of which there are three
- * kinds, or within parentheses makes none, nor does one of || or >|. */
+/* Returns whether a shell would run COMMAND as a pipe. A | inside quotes, of which there are three
+ * kinds, or inside parentheses or ${} is not a pipe; nor is the one in || or >|. */
 static int is_pipe(const char *command)
 {
 	char closers[strlen(command) + 1]; /* of the quotes and parentheses that are open */
@@ -69,6 +69,8 @@ static int is_pipe(const char *command)
 			closers[depth++] = *c;
 		else if (*c == '(' && (closer != '"' || c[-1] == '$'))
 			closers[depth++] = ')';
+		else if (*c == '{' && c > command && c[-1] == '$')
+			closers[depth++] = '}';
 		else if (depth == 0 && *c == '|' && c[1] != '|')
 			return 1;
 		else if ((*c == '|' || *c == '>') && c[1] == '|')

@@ -511,6 +511,7 @@ fake $(echo $(echo 4 | cat) | cat)
 fake "$(echo "4 | 8")"
 fake "$(echo "a" | cat)" "|"
 fake $(echo ')' | cat)
+fake ${NONE:-a|b} "${NONE:-c|d}"
 fake `echo "$(echo 4 | cat)" | cat`
 fake a\|b
 fake --constraint='intel|amd'
