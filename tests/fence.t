@@ -487,7 +487,10 @@ for compiler in gcc clang; do
 	if ! has $compiler; then
 		continue	# .ci/run installs both
 	fi
-	for sanitize in -O0 -O1 -O2 '-O2 -flto'; do
+	for sanitize in -O0 -O1 -O2 '-O2 -flto' '-O1 -finstrument-functions' '-O0 --coverage'; do
+		if [ "$compiler $sanitize" = 'clang -O0 --coverage' ]; then
+			continue	# needs clang's run-time library
+		fi
 		export OMPI_CC=$compiler MPICH_CC=$compiler
 		built private main.c
 		is "$compiler $sanitize, RTLD_NEXT" \
