@@ -1,6 +1,6 @@
 /*
- * alarm.c - when a rank reports its state: when the timeout expires, and then it ends; and at the
- * moment of --where, and then it goes on
+ * alarm.c - when a rank reports its state: at the timeout, after which it exits, and at the moment
+ * of --where, after which it continues
  *
  * At each of these moments, the kernel sends a signal to the thread that called MPI_Init: its calls
  * explain a hang, and its stack is large enough for MPI, while others may have 4 KiB. It is not
@@ -13,7 +13,7 @@
  *	two seconds later		it comes to the process, which exits with status 124
  *	2.9 seconds later		the kernel kills the process
  *
- * On the clock: arm(), if its option is given.
+ * On the clock: arm(), if its option is given; with --where, also its handler.
  */
 #include "observe.h"
 
@@ -65,9 +65,9 @@ void sleep_second(void)
 		;
 }
 
-static void print_alarm(enum alarm alarm)
+static void print_alarm(enum alarm alarm, enum state state)
 {
-	print_state(alarms[alarm].severity, alarms[alarm].moment, alarms[alarm].seconds);
+	print_state(state, alarms[alarm].severity, alarms[alarm].moment, alarms[alarm].seconds);
 }
 
 /* Returns the set that contains just SIGNAL. */
@@ -129,7 +129,7 @@ static void time_out(int signal)
 	if (atomic_exchange(&timed_out, 1))
 		_exit(124);
 	start_timer(alarms[TIMEOUT].timer[1], MAX(left, 1));
-	print_alarm(TIMEOUT);
+	print_alarm(TIMEOUT, find_state());
 	sleep_second();
 	_exit(124);
 }
@@ -144,7 +144,7 @@ static void say_where(int signal)
 	if (state == IN_FENCE || state >= WAITS_FOR_OTHERS || timed_out)
 		return;
 	this_rank.interrupted = state == IN_MPI_INIT;
-	print_alarm(WHERE);
+	print_alarm(WHERE, state);
 	errno = before;
 }
 

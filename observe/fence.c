@@ -185,7 +185,7 @@ static bool covers_all_ranks(const void *procs, size_t count)
 
 /* The blocking fences. The parameter types are ABI-compatible with those of PMIx 2 to 5, PMI-2,
  * PMI-1 and Cray's PMI, whose PMI_Allgather exchanges addresses. Cray's has been tried only with a
- * library of our own. */
+ * mock library. */
 #define FENCE_OF(interface, name, parameters, arguments, of_all)                                   \
 	static struct interposed interposed_##name;                                                \
 	EXPORTED int name parameters                                                               \

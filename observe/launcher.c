@@ -2,7 +2,7 @@
  * launcher.c - what the launcher tells this process in environment variables, and whether the MPI
  * library agrees
  *
- * On the clock: launched_world().
+ * On the clock: launched_world(); and check_single(), if MPI_COMM_WORLD has one process.
  */
 #include "observe.h"
 
@@ -56,13 +56,13 @@ struct world launched_world(void)
 	bool disagree = false;
 
 	for (int i = 0; i < LAUNCHERS; i++) {
-		struct world world = world_of(launchers + i);
+		struct world given = world_of(launchers + i);
 
-		if (world.size < 0)
+		if (given.size < 0)
 			continue;
 		if (first.size < 0)
-			first = world;
-		disagree |= world.size != first.size || world.rank != first.rank;
+			first = given;
+		disagree |= given.size != first.size || given.rank != first.rank;
 	}
 	if (disagree && (launcher = find_launcher()))
 		first = world_of(launcher);
@@ -100,9 +100,9 @@ static void leave(int status)
 	exit(status);
 }
 
-/* Prints, once per job, that MPI and the launcher do not match. LAUNCHED is the world that the
- * launcher has described. The ranks that do not print wait, because some launchers end the job as
- * soon as one process has ended. */
+/* Prints, once per job or, if ranks are unknown, in every process, that MPI and the launcher do not
+ * match. LAUNCHED is the world that the launcher has described. The ranks that do not print wait,
+ * because some launchers end the job as soon as one process has ended. */
 static void report_mismatch(struct world launched)
 {
 	bool prints = launched.rank <= 0;
@@ -149,7 +149,7 @@ bool check_single(struct world launched, int64_t boot)
 	if (launched.size > 1)
 		report_mismatch(launched);
 	else if (launched.size < 0 && start > 0 && is_environment_clean() &&
-		 is_launched(start, boot))
+		 was_created_by_daemon(start, boot))
 		report_clean_environment();
 	else
 		return true;

@@ -1,7 +1,7 @@
 /*
  * observe.h - what each file in observe/ provides to the others, and to libziaprobe.c
  *
- * calls.c defines the MPI functions that ziaprobe.c calls, and uses the other files. They are
+ * calls.c defines the MPI functions that ziaprobe.c calls, and uses the other files. The files are
  * listed in a good order for reading. The header of each lists what it does on the clock.
  *
  * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
@@ -27,7 +27,7 @@ struct world {
 	int rank, size;
 };
 
-/* Until MPI_Init returns, this is what the launcher has given. */
+/* Until MPI_Init returns, these are the launcher's values. */
 extern struct world world;
 
 /* Set by libziaprobe.c. A guest must not end its host, the user's program. */
@@ -46,7 +46,8 @@ void read_arguments(int *argc, char **argv, struct run *run);
 
 /* ---- launcher.c: the launcher's variables, and whether MPI and the launcher match ---- */
 
-/* mpirun and its daemons, and the processes known to start ranks, each between two blanks */
+/* mpirun and its daemons, and the processes known to start ranks, each between two blanks. A new
+ * one also goes into the table of launcher.c, and into job/trace. */
 #define MPIRUN " mpirun mpiexec orterun prterun orted prted "
 #define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
 
@@ -69,8 +70,8 @@ void identify_node(struct record *record);
 void read_creation(struct record *record, int64_t boot);
 bool is_among(const char *name, const char *names);
 const char *nearest_daemon(void);
-bool is_started_by_launcher(void);
-bool is_launched(int64_t since, int64_t boot);
+bool is_child_of_daemon(void);
+bool was_created_by_daemon(int64_t since, int64_t boot);
 const char *program_name(void);
 int64_t program_size(void);
 
@@ -121,8 +122,9 @@ bool is_own(const void *address);
 
 /* ---- state.c: what this rank is doing, in words, and who prints it ---- */
 
-/* In the order of a launch: in MPI_Init, in the exchange, and after it. Rank 0 is UNCHECKED from
- * MPI_Gather's return until its checks are done. */
+/* In the order of a launch: in MPI_Init, in the exchange, and after it. describe_state() and
+ * say_where() rely on this order. Rank 0 is UNCHECKED from MPI_Gather's return until its checks are
+ * done. */
 enum state {
 	IN_MPI_INIT,
 	IN_FENCE,
@@ -137,7 +139,7 @@ enum state {
 void note_state(enum state state, int rank, int64_t since);
 void note_time(int64_t us);
 enum state find_state(void);
-void print_state(const char *severity, const char *moment, const char *seconds);
+void print_state(enum state state, const char *severity, const char *moment, const char *seconds);
 bool claim(const char *severity, int state, uint64_t calls);
 void close_claim(void);
 

@@ -2,7 +2,8 @@
  * process.c - what /proc shows: which node this is, when this process was created and by which
  * daemon, and which program it runs
  *
- * On the clock: nearest_daemon(), which is called if the launchers' variables disagree.
+ * On the clock: nearest_daemon(), if the launchers' variables disagree; was_created_by_daemon(), if
+ * they are missing and MPI_COMM_WORLD has one process.
  */
 #include "observe.h"
 
@@ -115,7 +116,7 @@ static bool waits_for_daemons(const struct process *parent)
 
 /* Returns whether this process was started by the launcher itself, and not by a process that the
  * launcher started. */
-bool is_started_by_launcher(void)
+bool is_child_of_daemon(void)
 {
 	struct process self = read_process("/proc/self/stat", 0), parent = read_parent(self, 0);
 
@@ -147,10 +148,10 @@ static struct pair find_created(struct pair own, int64_t since, int launcher, in
 	return own;
 }
 
-/* Returns whether a daemon of a launcher has certainly created this process, or a wrapper around it,
- * since the stamp SINCE, rather than a shell that is older. BOOT is the stamp at which this node
- * booted. */
-bool is_launched(int64_t since, int64_t boot)
+/* Returns whether a daemon of a launcher has certainly created this process, or a wrapper around
+ * it, since the stamp SINCE, rather than a shell that is older. BOOT is the stamp at which this
+ * node booted. */
+bool was_created_by_daemon(int64_t since, int64_t boot)
 {
 	struct process self = read_process("/proc/self/stat", boot);
 	struct pair own = {self, read_parent(self, boot)};

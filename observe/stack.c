@@ -10,12 +10,11 @@
  * dynamic linker holds while it loads a library. So the handler reports the state first. Later
  * calls of backtrace() wait for no such thread.
  *
- * On the clock: note_entrance(), which stores two values; and load_backtrace(), with --where.
+ * On the clock: note_entrance(), which stores two values; with --where, all of it.
  */
 #include "observe.h"
 
 static _Thread_local bool is_entered; /* whether this thread calls, or has called, MPI_Init */
-static bool is_loaded; /* whether backtrace() has loaded what it needs */
 static void *entrance; /* the address to which our MPI_Init will return */
 
 /* Called by our MPI_Init, which will return to ADDRESS, before it calls MPI's. */
@@ -25,15 +24,17 @@ void note_entrance(void *address)
 	entrance = address;
 }
 
+#if defined INTERPOSE && defined __GLIBC__
+#include <dlfcn.h>
+#include <execinfo.h>
+
+static bool is_loaded; /* whether backtrace() has loaded what it needs */
+
 /* Returns whether read_stack() will load nothing. */
 bool is_backtrace_loaded(void)
 {
 	return is_loaded;
 }
-
-#if defined INTERPOSE && defined __GLIBC__
-#include <dlfcn.h>
-#include <execinfo.h>
 
 /* Calls backtrace() once, because its first call loads a library. */
 void load_backtrace(void)
@@ -119,9 +120,13 @@ void name_calls(const struct stack *stack, char *text, size_t size)
 }
 
 #else
+bool is_backtrace_loaded(void)
+{
+	return true;
+}
+
 void load_backtrace(void)
 {
-	is_loaded = true; /* There is nothing to load. */
 }
 
 void read_stack(struct stack *stack)

@@ -1,7 +1,7 @@
 /*
  * state.c - what this rank is doing, in words, and who prints it
  *
- * On the clock: note_state().
+ * On the clock: note_state(); with --where, also what its handler calls, print_state().
  */
 #include "observe.h"
 
@@ -11,12 +11,14 @@
 #include <sys/un.h>
 #include <sys/utsname.h>
 
-/* What this rank is doing, which rank it is waiting for, and since when (a stamp). */
-static volatile struct {
+/* What this rank is doing, which rank it is waiting for, and since when (a stamp). A signal handler
+ * may read it at any time, so note_state() fills the other of the two. */
+static struct doing {
 	enum state state;
 	int rank;
 	int64_t since;
-} doing;
+} states[2];
+static struct doing *volatile doing = states;
 
 /* The end of rank 0's line while it is UNCHECKED. */
 static char time_text[60];
@@ -25,9 +27,10 @@ static char time_text[60];
  * RANK is -1. */
 void note_state(enum state state, int rank, int64_t since)
 {
-	doing.rank = rank;
-	doing.since = since;
-	doing.state = state;
+	struct doing *next = doing == states ? states + 1 : states;
+
+	*next = (struct doing){state, rank, since};
+	doing = next;
 }
 
 /* On rank 0: notes the time according to the stamps, in us, and that it is UNCHECKED from now
@@ -36,7 +39,7 @@ void note_time(int64_t us)
 {
 	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",
 		 (double)us / 1000);
-	doing.state = UNCHECKED;
+	doing->state = UNCHECKED;
 }
 
 /* Writes into TEXT what this process has done since the reading EARLIER, MS ago. The parts add up
@@ -87,7 +90,9 @@ static void print(const char *line)
 /* Returns this rank's state. Async-signal-safe. */
 enum state find_state(void)
 {
-	return doing.state == IN_MPI_INIT && find_position().waits ? IN_FENCE : doing.state;
+	enum state state = doing->state;
+
+	return state == IN_MPI_INIT && find_position().waits ? IN_FENCE : state;
 }
 
 /* Returns "rank 5 on n3", in a static buffer. */
@@ -119,9 +124,9 @@ static void describe_state(char *text, size_t size, enum state state)
 		[WRITING] = "spent %lld ms writing the result",
 	};
 	struct position position = find_position();
-	int64_t since = state <= IN_FENCE && position.since ? position.since : doing.since;
+	int64_t since = state <= IN_FENCE && position.since ? position.since : doing->since;
 	int64_t ms = MAX(now() - since, 0) / 1000; /* the clock may have been set back */
-	size_t length = (size_t)snprintf(text, size, texts[state], (long long)ms, doing.rank);
+	size_t length = (size_t)snprintf(text, size, texts[state], (long long)ms, doing->rank);
 
 	if (state == IN_MPI_INIT)
 		describe_work(text + length, size - length, position.work, ms);
@@ -129,15 +134,14 @@ static void describe_state(char *text, size_t size, enum state state)
 		snprintf(text + length, size - length, "%s", time_text);
 }
 
-/* Prints "ziaprobe: SEVERITY: MOMENT SECONDS s: rank 5 on n3 has ..." and, if this rank works in
- * MPI_Init, a second line with the calls that it is in. Only one rank per node and state prints or,
- * in MPI_Init, per node and calls: a rank that polls shared memory must not hide the one that it
- * waits for. To be called by a signal handler: although POSIX does not guarantee it, snprintf of
- * numbers and strings takes no locks and allocates no memory. What may wait for a lock comes after
- * the first line. */
-void print_state(const char *severity, const char *moment, const char *seconds)
+/* Prints that this rank is in STATE, "ziaprobe: SEVERITY: MOMENT SECONDS s: rank 5 on n3 has ..."
+ * and, if it works in MPI_Init, a second line with the calls that it is in. Only one rank per node
+ * and state prints or, in MPI_Init, per node and calls: a rank that polls shared memory must not
+ * hide the one that it waits for. To be called by a signal handler: although POSIX does not
+ * guarantee it, snprintf of numbers and strings takes no locks and allocates no memory. What may
+ * wait for a lock comes after the first line. */
+void print_state(enum state state, const char *severity, const char *moment, const char *seconds)
 {
-	enum state state = find_state();
 	struct stack stack = {.count = 0};
 	bool prints;
 	char what[220], calls[701], line[900];

@@ -1,7 +1,7 @@
 /*
  * text.c - numbers, printable text, and a hash of any data
  *
- * On the clock: all but hash(), for the arguments, the launcher's variables, and its daemon's name.
+ * On the clock: all of it: for the arguments, the launcher's variables, and what --where prints.
  */
 #include "observe.h"
 

@@ -75,7 +75,7 @@ static const char *fence_command(const void *data, size_t size)
 EXPORTED ssize_t write(int file, const void *data, size_t size)
 {
 	const char *interface = NULL;
-	int fence = -1, unknown = NOT_YET;
+	int fence = -1, expected = NOT_YET;
 	ssize_t result;
 
 	if (is_wire(file) && wire_fence < 0)
@@ -93,7 +93,7 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 	/* Of another file, only now is it certain that DATA can be read. */
 	if (wire == NOT_YET && result >= (ssize_t)strlen(init_command) &&
 	    memcmp(data, init_command, strlen(init_command)) == 0 && fstat(file, &wire_file) == 0)
-		atomic_compare_exchange_strong(&wire, &unknown, file); /* unless it is FORGOTTEN */
+		atomic_compare_exchange_strong(&wire, &expected, file); /* unless it is FORGOTTEN */
 	return result;
 }
 

@@ -65,7 +65,7 @@ static bool may_have_had_child(void)
  * wrapper whose child was measured, or was started by such a wrapper. */
 __attribute__((destructor)) static void end_process(void)
 {
-	if (!arguments || called || launched_world().rank != 0 || !is_started_by_launcher() ||
+	if (!arguments || called || launched_world().rank != 0 || !is_child_of_daemon() ||
 	    may_have_had_child())
 		return;
 	if (uses_sessions)
@@ -89,7 +89,11 @@ static void clean_environment(void)
 	if (!preload || !dladdr(&called, &library))
 		return;
 	preload = strdup(preload);
-	kept = end = calloc(1, strlen(preload) + 1);
+	kept = end = preload ? calloc(1, strlen(preload) + 1) : NULL;
+	if (!kept) {
+		free(preload);
+		return; /* Memory is short: what the program starts may print an error. */
+	}
 	for (char *word = strtok_r(preload, ": ", &rest); word; word = strtok_r(NULL, ": ", &rest))
 		if (strcmp(word, library.dli_fname) != 0)
 			end += sprintf(end, "%s%s", end > kept ? ":" : "", word);

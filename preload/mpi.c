@@ -2,12 +2,11 @@
  * mpi.c - finds the MPI of the user's program
  *
  * The functions are those of the library that the program's call reaches or, if that is a
- * profiler's, of a library that it depends on, or of any that is loaded. Which of the three binary
- * interfaces they have shows in their library: its name is libmpi_abi if it is the standard one
- * (MPI 5.0, chapter 21); Open MPI's has an object for each constant; and MPICH's, which others
- * share, says its name. Any other MPI has handles that are not known here: the wrong ones would end
- * the user's program. A profiler may have replaced some of the functions, but is unlikely to have
- * replaced all.
+ * profiler's, of a library that it depends on, or of any that is loaded. The library identifies its
+ * binary interface: the standard one (MPI 5.0, chapter 21) is named libmpi_abi, Open MPI defines an
+ * object for each constant, and MPICH and its derivatives are named in their version. Any other MPI
+ * has handles that are not known here: the wrong ones would crash the user's program. A profiler
+ * may have replaced some of the functions, but is unlikely to have replaced all.
  *
  * On the clock: all of it, some 40 us.
  */

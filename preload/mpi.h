@@ -64,7 +64,7 @@ const char *find_mpi(void (*init)(void));
 int MPI_Init(int *argc, char ***argv);
 int PMPI_Init(int *argc, char ***argv);
 
-/* The second does nothing: the program itself ends MPI. */
+/* PMPI_Finalize does nothing: the program itself ends MPI. */
 int MPI_Finalize(void);
 static inline int PMPI_Finalize(void)
 {

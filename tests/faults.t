@@ -266,7 +266,8 @@ END
 			../ziatest -t 15 2 "$srun" \
 				sh -c "LD_PRELOAD=\$LD_PRELOAD:../shim.so exec ../'$program'"' \
 			"*$any" "$late $rank on $node $init" \
-			"$calls $rank on $node is in .*nanosleep .* < $hook < .* < P?MPI_Init.*" "*$any"
+			"$calls $rank on $node is in .*nanosleep .* < $hook < .* < P?MPI_Init.*" \
+			"*$any"
 	done
 	expect deaf "$fails" "SHIM='$rank Pmix deaf'"' ../ziatest -t 15 2 "$srun"' \
 		"*$any" "$late $rank on $node $init" "*$any"

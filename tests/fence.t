@@ -86,11 +86,11 @@ int getppid(void)
 END
 # A program that calls PMI_Barrier twice and prints the results. With 'FILE FUNCTION', it calls a
 # function that it looks up in a file opened privately; with 'FILE FUNCTION OTHER', it looks the
-# second one up in OTHER; with 'many', it calls PMI_Barrier ten times. For each fence, it then prints
-# how much work was done since the previous one, when the fence was entered and, if the rank waited
-# in it, when it was left. Finally, it prints how much work was done after the last of these. The
-# clock advances by 1 each time it is read. With an empty FILE, it only prints whether look-ups that
-# name no file find FUNCTION.
+# second one up in OTHER; with 'many', it calls PMI_Barrier ten times. For each fence, it then
+# prints how much work was done since the previous one, when the fence was entered and, if the rank
+# waited in it, when it was left. Finally, it prints how much work was done after the last of these.
+# The clock advances by 1 each time it is read. With an empty FILE, it only prints whether look-ups
+# that name no file find FUNCTION.
 cat >main.c <<'END'
 #include "observe.h"
 #include <dlfcn.h>
@@ -474,7 +474,8 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 		"$(./private ./liblibrary.so PMI_Barrier ./libother.so)" '1 20: 1:1-2 999'
 	is "$name, a wrapper that looks the next function up sees all calls" \
 		"$(./wrapped)" '11 12: 1:1-2 2:3-4 997'
-	is "$name, a function that no library has" "$(./private '' PMI_Barrier)/$(./linked '' PMI_Barrier)" none/found
+	is "$name, a function that no library has, and one that a library has" \
+		"$(./private '' PMI_Barrier)/$(./linked '' PMI_Barrier)" none/found
 	is "$name, PMIx" "$(./pmix)" "$(cat expected)"
 	is "$name, PMI's wire: reads and writes do what they do without ziaprobe" \
 		"$(./wire 2>wire.counted)" "$(./bare 2>bare.counted)"

@@ -182,7 +182,8 @@ clone=small
 is 'a sweep: the files and the status' "$left $status" './ziatest-virtual-ID.tar.gz 0'
 is 'a sweep: the files in the archive' "$(tar -tzf sweep/ziatest-*.tar.gz |
 	sed 's/^ziatest-virtual-[0-9]*.//; /\/$\|^$/d' | sort | paste -s -d ' ' -)" \
-	"SHA256SUMS build.txt changes.diff environment.txt$(printf ' nodes-%s.txt' 2-1 2-2 4-1 4-2) \
+	"SHA256SUMS build.txt changes.diff \
+environment.txt$(printf ' nodes-%s.txt' 2-1 2-2 4-1 4-2) \
 nodes.svg$(printf ' output/%s.txt' 2-1 2-2 4-1 4-2)$(printf ' ranks-%s.csv' 2-1 2-2 4-1 4-2) \
 ranks.svg results.csv scaling.svg summary.txt"
 launched='launch [0-9] of [0-9] on [0-9] nodes: status 0; Time test [^|]*'

@@ -134,8 +134,8 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 	expect set-by-mpi 1 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=0 LD_PRELOAD=$dir/set.so ${alone#* }" \
 		"$mismatch"
 
-	# The environment is cleaned on the way: one process per node reports it. A call by hand in a
-	# shell is no launch.
+	# The environment is cleaned on the way: one process per node reports it. A call by hand in
+	# a shell is no launch.
 	printf '#!/bin/sh\nexec env -i PATH="$PATH" ASAN_OPTIONS="$ASAN_OPTIONS" "$@"\n' \
 		>"$dir/cleaner"
 	chmod +x "$dir/cleaner"

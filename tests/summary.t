@@ -600,8 +600,8 @@ log_of() {
 	shift
 	{
 		echo "$log_header"
-		printf '%s\n' "$@" | awk -F , -v program="${PROGRAM-ziaprobe}" -v year="${YEAR-2026}" \
-			-v faults="${FAULTS-0}" -v daemon="${DAEMON-slurmstepd}" \
+		printf '%s\n' "$@" | awk -F , -v program="${PROGRAM-ziaprobe}" \
+			-v year="${YEAR-2026}" -v faults="${FAULTS-0}" -v daemon="${DAEMON-slurmstepd}" \
 			-v interface="${INTERFACE-PMIx}" -v per_night="${PER_NIGHT-5}" '{
 			for (i = 0; i < $1; i++) {
 				late["exec"] = late["init"] = 0
@@ -781,7 +781,8 @@ is 'a log without launches' "$out/$err$status" 'log.csv: 0 launches/0'
 other() {	# NAME BEGINS: how log.csv, which Ziatest did not write, begins
 	run "$summarize" log.csv
 	is "neither an archive nor a log: $1" "$out/$err/$status" \
-		"/summarize: error: log.csv: neither an archive nor a file of --csv or --ranks: it $2/2"
+		"/summarize: error: log.csv: neither an archive nor a file of --csv or --ranks: \
+it $2/2"
 }
 echo "$log_header" | tr , ';' >log.csv
 other 'semicolons' 'begins with "started;nodes"'
@@ -893,8 +894,8 @@ nodes_picture() {
 	rm -rf it pictures
 	job it PPN=1 "$@"
 	run "$summarize" --pictures pictures it
-	like "nodes.svg, $what: the texts" "$(texts pictures/nodes.svg)$err" "job 7 on virtual, Open \
-MPI v4.1.4: $pattern"
+	like "nodes.svg, $what: the texts" "$(texts pictures/nodes.svg)$err" \
+		"job 7 on virtual, Open MPI v4.1.4: $pattern"
 	is "nodes.svg, $what: the cells" "$(cells pictures/nodes.svg)" "$(echo "$expected" |
 		tr '|' '\n')"
 }
@@ -905,7 +906,8 @@ below 85.2 ms\|85.2 to 170.3\|170.3 to \
 340.6\|340.6 to 681.2\|681.2 and more\|n1" "n1: 1.0 ms #ececec|n2: 0.0 ms #ececec|n3: 0.0 ms \
 #ececec|n4: 0.0 ms #ececec|n5: -1.0 ms #ececec|n6: 0.0 ms #ececec|n7: 338.0 ms #e59a2f|n8: 100.0 \
 ms #d0d0d0|n9: 897.0 ms #2a0a2e|n10: 400.0 ms #a8321f|n11: -4.0 ms #ececec|n12: 0.0 ms #ececec" \
-	SWEEP=12 RUNS=4 LATE='7:init:340 8:exec:100 9:exec:400 9:init:500 10:daemon:400 3:init:900:2'
+	SWEEP=12 RUNS=4 \
+	LATE='7:init:340 8:exec:100 9:exec:400 9:init:500 10:daemon:400 3:init:900:2'
 nodes_picture 'one launch' \
 	"3 nodes x 1, launch 1, 751.0 ms\|Each [^|]*\|Slow nodes: 1 of 3, n3\|.*" \
 	'n1: 0.0 ms #ececec|n2: 0.0 ms #ececec|n3: 399.0 ms #2a0a2e' \

@@ -211,7 +211,8 @@ static int64_t value(int rank, enum column column)
 /* Checks that the path of the run is TEXT, and makes up the next run. A phase is its letter, the
  * rank at whose mark it ends and, unless that is 10, its length in ms. The letters are D, S, E, I,
  * F (daemon, spawn, exec, init, fence), U (setup), X (exchange) and C (clock). After "; " follow
- * the outlier, its excess, the number of other ranks and, if they are on several nodes, of nodes. */
+ * the outlier, its excess, the number of other ranks and, if they are on several nodes, their
+ * number. */
 static void is_path(const char *text, const char *name)
 {
 	static const char letters[] = {

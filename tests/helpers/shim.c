@@ -20,9 +20,9 @@
  * "spin SECONDS" computes until it has used that much CPU time, at the highest priority that it is
  * allowed. "crowd SECONDS" mostly waits for a CPU, which it shares with child processes that
  * compute. "load FILE" loads a library, whose constructor is the fault; "loading FILE" lets another
- * thread load it, and waits until that thread ends the process. "deaf" starts another thread, blocks
- * all signals in this one, and waits. "jump SECONDS" sets the clock. "slew RATE" sleeps for two seconds; from its beginning on, the clock gains RATE seconds
- * per second.
+ * thread load it, and waits until that thread ends the process. "deaf" starts another thread,
+ * blocks all signals in this one, and waits. "jump SECONDS" sets the clock. "slew RATE" sleeps for
+ * two seconds; from its beginning on, the clock gains RATE seconds per second.
  *
  * If $WORK is set, every rank works for that many seconds after it has entered the first
  * non-blocking fence. If $MARKS is set, a process that reaches any CALL creates the file CALL.$RANK
