@@ -601,7 +601,8 @@ log_of() {
 	{
 		echo "$log_header"
 		printf '%s\n' "$@" | awk -F , -v program="${PROGRAM-ziaprobe}" \
-			-v year="${YEAR-2026}" -v faults="${FAULTS-0}" -v daemon="${DAEMON-slurmstepd}" \
+			-v year="${YEAR-2026}" -v faults="${FAULTS-0}" \
+			-v daemon="${DAEMON-slurmstepd}" \
 			-v interface="${INTERFACE-PMIx}" -v per_night="${PER_NIGHT-5}" '{
 			for (i = 0; i < $1; i++) {
 				late["exec"] = late["init"] = 0
