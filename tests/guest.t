@@ -246,7 +246,7 @@ for mpi in openmpi mpich; do
 		"$result" "$one_node"
 	expect wrong-n 0 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../guest plain" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
-	printf '#!/bin/sh\nexec env -i PATH="$PATH" "$@"\n' >"$dir/cleaner"
+	printf '#!/bin/sh\nexec env -i PATH="$PATH" HOME="$HOME" "$@"\n' >"$dir/cleaner"
 	cleaned="$error rank and size are not known to MPI: .*"
 	expect clean 0 "../ziatest 2 'srun -N 3 -n 6 --ntasks-per-node={} sh ../cleaner' \
 		../guest plain" "$cleaned" "$cleaned" "$cleaned"
@@ -353,7 +353,8 @@ for mpi in openmpi mpich; do
 	late spin setup $node ', mostly on the CPU'
 	late library exec $node "$slept"
 	late clear setup $node "$slept"
-	if [ $mpi = openmpi ]; then
+	# Open MPI 5 itself calls the fences, and so not ours.
+	if [ $mpi = openmpi ] && ! grep -q '^fences: none' "$dir/deepbind/out"; then
 		late deepbind setup $node "$slept"
 	fi
 	late in-pid exec $node "$slept"

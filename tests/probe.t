@@ -136,8 +136,8 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 
 	# The environment is cleaned on the way: one process per node reports it. A call by hand in
 	# a shell is no launch.
-	printf '#!/bin/sh\nexec env -i PATH="$PATH" ASAN_OPTIONS="$ASAN_OPTIONS" "$@"\n' \
-		>"$dir/cleaner"
+	printf '#!/bin/sh\nexec env -i PATH="$PATH" HOME="$HOME" %s "$@"\n' \
+		'ASAN_OPTIONS="$ASAN_OPTIONS"' >"$dir/cleaner"
 	chmod +x "$dir/cleaner"
 	cleaned="$error rank and size are not known to MPI: .*"
 	case $mpi in

@@ -228,8 +228,9 @@ cpu [0-9]+ ms"
 		"$(awk -F , 'NR == 2 { print $(NF - 1) "," $NF }' quoted/"a \"b's\" \$x")" \
 		"$daemon,${fences#*, }"
 	if [ $mpi = openmpi ]; then
-		is 'ranks that mpirun started itself' \
-			"$(awk -F , 'NR == 2 { print $(NF - 1) }' itself/csv)" mpirun
+		# The mpirun of Open MPI 5 becomes prterun.
+		like 'ranks that mpirun started itself' \
+			"$(awk -F , 'NR == 2 { print $(NF - 1) }' itself/csv)" 'mpirun|prterun'
 	fi
 	is "$mpi: the daemon if no fences are seen" \
 		"$(awk -F , 'NR == 2 { print $(NF - 1) "," $NF }' by-hand/csv)" slurmstepd,
