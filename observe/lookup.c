@@ -61,6 +61,8 @@
 #define BARE                                                                                       \
 	__attribute__((no_sanitize_address, no_instrument_function, no_profile_instrument_function))
 
+/* ---- The C library's dlsym ---- */
+
 typedef void *dlsym_fn(void *handle, const char *name);
 
 #ifdef FIRST_VERSION
@@ -82,6 +84,8 @@ static dlsym_fn *library_dlsym(void)
 	return dlsym;
 }
 #endif
+
+/* ---- The function that each of ours calls ---- */
 
 /* The beginning and the end of the object that contains this code: ziaprobe, or libziaprobe.so. The
  * linker defines both. */
@@ -154,6 +158,27 @@ void *find_in_libraries(const char *name, void *caller)
 	return found;
 }
 
+/* Forgets the function that OURS calls if its library has been closed. */
+static void forget_closed(struct interposed *ours)
+{
+	Dl_info found;
+
+	if (ours->library && (!dladdr(*(void **)&ours->library, &found) ||
+			      found.dli_saddr != *(void **)&ours->library))
+		ours->library = NULL;
+}
+
+/* Returns the function of a library that OURS, called by CALLER, calls in turn, or NULL. */
+function *library_function(struct interposed *ours, void *caller)
+{
+	forget_closed(ours);
+	if (!ours->library)
+		ours->library = to_function(find_in_libraries(ours->name, caller));
+	return ours->library;
+}
+
+/* ---- Which function a library itself calls by a name ---- */
+
 /* Returns what the dynamic section of OBJECT has for TAG, or 0. */
 static ElfW(Addr) dynamic_value(const struct link_map *object, int tag)
 {
@@ -163,14 +188,16 @@ static ElfW(Addr) dynamic_value(const struct link_map *object, int tag)
 	return 0;
 }
 
-/* Returns the address that the dynamic section of OBJECT has for TAG. glibc replaces the offset in
- * the object by the address; on some machines, it does not. */
+/* Returns the address that the dynamic section of OBJECT has for TAG. In the file, it is an offset in
+ * the object. On most machines, glibc has replaced it with the address; elsewhere, it has not. */
 static const void *dynamic_address(const struct link_map *object, int tag)
 {
 	ElfW(Addr) value = dynamic_value(object, tag);
 
 	return (const void *)(value < object->l_addr ? object->l_addr + value : value);
 }
+
+#define SYMBOL_INDEX(info) ((info) >> (sizeof(void *) == 8 ? 32 : 8)) /* ELF64_R_SYM, or 32 */
 
 /* Returns where OBJECT holds the address of the function NAME, if that is in the table of
  * relocations that the tags TABLE and SIZE describe; otherwise NULL. */
@@ -186,7 +213,7 @@ static function *const *find_in_table(const struct link_map *object, const char 
 
 	while (relocation < end) {
 		const ElfW(Rel) *rel = (const ElfW(Rel) *)relocation; /* Rela begins like it. */
-		const ElfW(Sym) *symbol = symbols + (rel->r_info >> (sizeof(void *) == 8 ? 32 : 8));
+		const ElfW(Sym) *symbol = symbols + SYMBOL_INDEX(rel->r_info);
 
 		if (strcmp(names + symbol->st_name, name) == 0)
 			return (function *const *)(object->l_addr + rel->r_offset);
@@ -216,24 +243,7 @@ function *const *find_reference(const void *address, const char *name)
 	return NULL;
 }
 
-/* Forgets the function that OURS calls if its library has been closed. */
-static void forget_closed(struct interposed *ours)
-{
-	Dl_info found;
-
-	if (ours->library && (!dladdr(*(void **)&ours->library, &found) ||
-			      found.dli_saddr != *(void **)&ours->library))
-		ours->library = NULL;
-}
-
-/* Returns the function of a library that OURS, called by CALLER, calls in turn, or NULL. */
-function *library_function(struct interposed *ours, void *caller)
-{
-	forget_closed(ours);
-	if (!ours->library)
-		ours->library = to_function(find_in_libraries(ours->name, caller));
-	return ours->library;
-}
+/* ---- Our dlsym ---- */
 
 #ifdef FIRST_VERSION
 /* fence.c defines the first; libziaprobe.c defines the second, and ziaprobe has none. */
