@@ -188,8 +188,9 @@ static ElfW(Addr) dynamic_value(const struct link_map *object, int tag)
 	return 0;
 }
 
-/* Returns the address that the dynamic section of OBJECT has for TAG. In the file, it is an offset in
- * the object. On most machines, glibc has replaced it with the address; elsewhere, it has not. */
+/* Returns the address that the dynamic section of OBJECT has for TAG. In the file, it is an offset
+ * in the object. On most machines, glibc has replaced it with the address; elsewhere, it has
+ * not. */
 static const void *dynamic_address(const struct link_map *object, int tag)
 {
 	ElfW(Addr) value = dynamic_value(object, tag);
