@@ -22,7 +22,8 @@
 
 #include <stdatomic.h>
 
-enum { FAILED = -1 }; /* in ENTERED: the call failed, so this was no fence */
+/* In ENTERED: a write, or a non-blocking call, has failed, so this was no fence. */
+enum { FAILED = -1 };
 
 /* The first fences. Callbacks write here from the library's thread. */
 static struct fence {
@@ -35,7 +36,7 @@ static struct fence {
 
 const char *fence_interface;
 
-static atomic_int entered_count; /* how many of FENCES are in use */
+static atomic_int entered_count; /* the index of the next one; from FENCES on, none is recorded */
 
 /* Called when MPI_Init has returned: later fences are not recorded. */
 void leave_mpi_init(void)
@@ -47,11 +48,12 @@ void leave_mpi_init(void)
 static struct {
 	void *_Atomic base; /* where it is loaded; NULL if it has not been found */
 	function *const *usleep; /* where it holds the address of the usleep that it calls */
-	function *unbound; /* what it holds there until its first call */
+	/* What it holds there until its first call; NULL if it was bound before. */
+	function *unbound;
 } open_mpi;
 
 /* Returns whether Open MPI calls a usleep other than ours, which it does if it was loaded with
- * RTLD_DEEPBIND. Then its naps cannot be seen. Async-signal-safe. */
+ * RTLD_DEEPBIND, or one that was not found. Then its naps cannot be seen. Async-signal-safe. */
 static bool naps_elsewhere(void)
 {
 #ifdef INTERPOSE

@@ -121,8 +121,8 @@ static void report_mismatch(struct world launched)
 }
 
 /* Prints, once per node, that the launcher's variables are missing: no process knows of the others.
- * The claim lasts only as long as its holder, so the holder waits, and so do the others, as
- * above. */
+ * The claim lasts only as long as its holder, so the holder waits, and so do the others, unless
+ * they are guests, as above. */
 static void report_clean_environment(void)
 {
 	bool prints;
@@ -139,9 +139,9 @@ static void report_clean_environment(void)
 		leave(prints ? 1 : 0);
 }
 
-/* Called if MPI_COMM_WORLD has one process. Returns whether that is right, if the launcher has
- * described the world LAUNCHED. If not, reports it, and ends ziaprobe; a program goes on. BOOT is
- * the stamp at which this node booted. */
+/* Called if MPI_COMM_WORLD has one process, and the launcher has described the world LAUNCHED.
+ * Returns whether one process is right. If not, reports it, and ends ziaprobe; a program goes on.
+ * BOOT is the stamp at which this node booted. */
 bool check_single(struct world launched, int64_t boot)
 {
 	int64_t start = this_rank.at[START];

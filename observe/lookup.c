@@ -6,10 +6,11 @@
  * a handle, searches elsewhere. So dlsym is intercepted, too, and such a look-up finds ours.
  *
  * Each of our functions calls one function of a library and no other: the one that comes next in
- * the order in which libraries were linked or, if there is none, the first that is looked up. A
- * look-up that finds a second one, such as another MPI's, or the one that a tracer behind ours will
- * call, gets that: it is not ours to replace. If no library has a function, a look-up does not find
- * ours, either: a serial program that asks whether MPI is there must not find it.
+ * the order in which libraries were linked or, if there is none, the first that is found otherwise:
+ * by a look-up's handle, or in the caller's or any other loaded library. A look-up that finds a
+ * second one, such as another MPI's, or the one that a tracer behind ours will call, gets that: it
+ * is not ours to replace. If no library has a function, a look-up does not find ours, either: a
+ * serial program that asks whether MPI is there must not find it.
  *
  * Any other look-up is the C library's: the answer to RTLD_NEXT and RTLD_DEFAULT depends on the
  * caller, so the C library's dlsym must be reached by a tail call, even without optimisation.
@@ -134,8 +135,8 @@ static struct link_map *loaded_objects(void)
 	return first;
 }
 
-/* Returns what CALLER would reach as NAME without our interposition, or NULL: what follows ours, or
- * what CALLER's object finds in libraries that were loaded for it alone (RTLD_LOCAL). */
+/* Returns what CALLER would reach as NAME without us: what follows ours or, failing that, what its
+ * object finds in libraries that were loaded for it alone (RTLD_LOCAL). NULL if neither. */
 static void *find_in_scope(const char *name, void *caller)
 {
 	void *found = library_dlsym()(RTLD_NEXT, name);
@@ -234,6 +235,7 @@ function *const *find_reference(const void *address, const char *name)
 	if (!dladdr(address, &wanted))
 		return NULL;
 	for (struct link_map *object = loaded_objects(); object; object = object->l_next) {
+		/* l_addr is not the address at which a program is loaded that is not PIE. */
 		if (!dladdr(object->l_ld, &other) || other.dli_fbase != wanted.dli_fbase)
 			continue;
 		found = find_in_table(object, name, DT_JMPREL, DT_PLTRELSZ);

@@ -140,12 +140,12 @@ void note_state(enum state state, int rank, int64_t since);
 void note_time(int64_t us);
 enum state find_state(void);
 void print_state(enum state state, const char *severity, const char *moment, const char *seconds);
-bool claim(const char *severity, int state, uint64_t calls);
+bool claim(const char *kind, int state, uint64_t calls);
 void close_claim(void);
 
 /* ---- stack.c: the calls that this rank is in ---- */
 
-/* Return addresses, the innermost first. */
+/* The address at which a signal came, then return addresses, the innermost first. */
 enum { DEPTH = 200 };
 struct stack {
 	void *address[DEPTH];

@@ -52,8 +52,8 @@ void read_stack(struct stack *stack)
 	void *address[DEPTH];
 	int count = is_entered ? backtrace(address, DEPTH) : 0, i = 0;
 
-	/* The frames of the signal come first: ours, and the one to which the handler returns.
-	 * AddressSanitizer's backtrace() even comes before them. */
+	/* Skips AddressSanitizer's frames, if there are any, then ours, and then the one to which
+	 * the handler returns. */
 	while (i < count && !is_own(address[i]))
 		i++;
 	while (i < count && is_own(address[i]))
@@ -64,7 +64,8 @@ void read_stack(struct stack *stack)
 }
 
 /* Returns a number that is the same in all processes whose STACK has the same calls of the same
- * files: a hash of the return addresses within their pages. Files are loaded at random pages. */
+ * files: a hash of the return addresses within their pages, without the first address, which is
+ * none. Files are loaded at random pages. */
 uint64_t hash_stack(const struct stack *stack)
 {
 	uint16_t offsets[DEPTH];

@@ -18,7 +18,7 @@ static struct doing {
 	int rank;
 	int64_t since;
 } states[2];
-static struct doing *volatile doing = states;
+static struct doing *_Atomic doing = states;
 
 /* The end of rank 0's line while it is UNCHECKED. */
 static char time_text[60];
@@ -58,16 +58,16 @@ static void describe_work(char *text, size_t size, const struct reading *earlier
 
 static int claimed = -1; /* the last socket of claim() */
 
-/* Returns whether this is the job's first process on this node to claim a message of SEVERITY about
+/* Returns whether this is the job's first process on this node to claim a message of KIND about
  * STATE, in the calls with the hash CALLS. It binds an abstract Unix socket named after these and
  * the start, so the others find that name in use. If bind() fails for any other reason, the process
  * counts as the first. */
-bool claim(const char *severity, int state, uint64_t calls)
+bool claim(const char *kind, int state, uint64_t calls)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
 	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziaprobe.%lld.%s.%d.%llx",
-		 (long long)this_rank.at[START], severity, state, (unsigned long long)calls);
+		 (long long)this_rank.at[START], kind, state, (unsigned long long)calls);
 	claimed = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	return bind(claimed, (struct sockaddr *)&name, sizeof name) == 0 || errno != EADDRINUSE;
 }
@@ -156,6 +156,8 @@ void print_state(enum state state, const char *severity, const char *moment, con
 		print(line);
 	if (state != IN_MPI_INIT)
 		return;
+	/* Reading the stack may hang if that loads a library. So one rank per node has printed
+	 * before; after 0.2 s, so does one for each further set of calls. */
 	if (!is_backtrace_loaded()) {
 		if (!prints)
 			poll(NULL, 0, 200); /* lets the one that prints claim its calls first */
