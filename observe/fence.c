@@ -13,8 +13,8 @@
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
  * (readings.c); the look-ups of lookup.c; for non-blocking fences, once, Open MPI's library and its
- * reference to usleep, which takes some 50 us; and for each usleep in such a fence, a look-up of its
- * caller, until the rank is known to wait.
+ * reference to usleep, which takes some 50 us; and for each usleep in such a fence, a look-up of
+ * its caller, until the rank is known to wait.
  *
  * Fences cannot be seen if the MPI library is linked so that its calls cannot be intercepted.
  * Builds by hand leave this code out, and so do static builds, which have no other library to call.
