@@ -27,26 +27,31 @@ strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 sources = ziaprobe.c $(sort $(wildcard observe/*.c explain/*.c))
 headers = $(wildcard observe/*.h explain/*.h)
 preparation = $(sort $(wildcard prepare/*.c))
-programs = ziatest ziaprobe libziaprobe.so
+programs = ziatest ziaprobe libziaprobe.so job/rank
+records = $(patsubst %,.%.record,$(notdir $(programs)))
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c \
 	$(preparation) $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
 	$(LDFLAGS) -o ziaprobe $(sources) $(FENCE) $(LDLIBS)
 # libziaprobe.so has an mpi.h of its own (preload/mpi.h), so it needs no MPI to build, and measures
-# programs of any.
+# programs of any. -Bsymbolic-functions: what its tables call ours are its own functions, even if
+# another object that comes first has the same.
 libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPFLAGS) \
-	-Dmain=ziaprobe_main -DPAD=1 -DINTERPOSE $(CFLAGS) $(strict) -fPIC -shared \
-	-fvisibility=hidden $(LDFLAGS)) -o libziaprobe.so $(sort $(wildcard preload/*.c)) \
-	$(sources) -ldl
+	-DWITHOUT_MAIN -DINTERPOSE $(CFLAGS) $(strict) -fPIC -shared \
+	-fvisibility=hidden -Wl,-Bsymbolic-functions $(LDFLAGS)) -o libziaprobe.so \
+	$(sort $(wildcard preload/*.c)) $(sources) -ldl
+rank_sources = job/rank.c observe/launcher.c observe/ancestry.c observe/text.c
+job/rank_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o job/rank $(rank_sources) \
+	$(LDLIBS)
 
 all: $(programs) build.txt changes.diff
 
 # A program is rebuilt if its record has changed: the command, and the path of its compiler.
 compiler = $(shell readlink -f "$$(command -v $(firstword $($(1)_command)))")
 record = '$(subst ','\'',command: $($(1)_command) [$(call compiler,$(1))])'
-changed = $(shell printf '%s\n' $(call record,$(1)) | cmp -s - .$(1).record || echo FORCE)
-begin = @rm -f $@ .$@.record build.txt
-end = @printf '%s\n' $(call record,$@) >.$@.record
+changed = $(shell printf '%s\n' $(call record,$(1)) | cmp -s - .$(notdir $(1)).record || echo FORCE)
+begin = @rm -f $@ .$(@F).record build.txt
+end = @printf '%s\n' $(call record,$@) >.$(@F).record
 
 ziatest: ziatest.c $(wildcard prepare/*) $(call changed,ziatest)
 	$(begin)
@@ -70,16 +75,21 @@ libziaprobe.so: $(wildcard preload/*) $(sources) $(headers) $(call changed,libzi
 	$(libziaprobe.so_command)
 	$(end)
 
+job/rank: $(rank_sources) $(headers) $(call changed,job/rank)
+	$(begin)
+	$(job/rank_command)
+	$(end)
+
 # build.txt records how the programs were built, and changes.diff how the sources differ from the
 # commit. run_ziatest.sh archives both.
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
-recorded = $(filter-out %.md %/__pycache__,$(sort \
+recorded = $(filter-out %.md %/__pycache__ job/rank,$(sort \
 	$(wildcard *.c prepare/* observe/* explain/* preload/* job/* Makefile run_ziatest.sh)))
 build.txt: $(programs) changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
-	cat $(programs:%=.%.record); \
+	cat $(records); \
 	echo "compiler: $$($(CC) --version 2>&1 | head -n 1)"; \
 	echo "MPI compiler: $$($(MPICC) --version 2>&1 | head -n 1)"; \
 	stat -Lc 'size: %s %n' $(programs); \
@@ -124,12 +134,12 @@ install:
 	umask 022 && for file in $(pages) $$(find example-output -type f); do \
 		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
 	install run_ziatest.sh $(libexec)
-	install job/trace job/summarize job/launches $(libexec)/job
+	install job/trace job/rank job/summarize job/launches $(libexec)/job
 	install -m 644 job/trace.awk job/read.py job/judge.py $(libexec)/job
 	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
 	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
 clean:
-	rm -f $(programs) $(programs:%=.%.record) build.txt changes.diff .pad \
+	rm -f $(programs) $(records) build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv
 
 .NOTPARALLEL:	# 'make -j clean all' must clean first.

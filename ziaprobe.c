@@ -19,8 +19,8 @@
  * counted from 0 here, so the even ones originate. If there is only one block, each process
  * exchanges the byte with itself.
  *
- * The clock runs until the latest stamp that ask() takes. In main(), the comment "Off the clock
- * from here on" marks the end of the timed part.
+ * The clock runs until the latest stamp that ask() takes. In benchmark(), the comment "Off the
+ * clock from here on" marks the end of the timed part.
  *
  * 'mkdir plain; mpicc ziaprobe.c -o plain/ziaprobe' builds the benchmark alone, which neither
  * checks nor explains its result. make links it with observe/, a tool on MPI's profiling interface:
@@ -174,23 +174,19 @@ static bool print_result(const int64_t *stamps)
 		       slowest) >= 0;
 }
 
-extern const char pad[] __attribute__((visibility("hidden"))); /* at the end of this file */
-
-int main(int argc, char **argv)
+/* The benchmark after MPI_Init. Returns the exit status. */
+int benchmark(int argc, char **argv)
 {
 	int64_t replied, *stamps = NULL;
 	const char *wrong;
 	bool is_right;
 
-	if (MPI_Init(&argc, &argv) != MPI_SUCCESS)
-		return 1;
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	wrong = parse(argc, argv);
 	if (wrong || size % n != 0) {
 		if (rank == 0)
 			print_misuse(wrong);
-		MPI_Finalize();
 		return 2;
 	}
 	replied = exchange();
@@ -205,8 +201,23 @@ int main(int argc, char **argv)
 	if (is_right && rank == 0)
 		is_right = print_result(stamps);
 	free(stamps);
+	return is_right ? 0 : 1;
+}
+
+#ifndef WITHOUT_MAIN /* libziaprobe.so calls benchmark() when the program has initialised MPI */
+extern const char pad[] __attribute__((visibility("hidden"))); /* at the end of this file */
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	if (MPI_Init(&argc, &argv) != MPI_SUCCESS)
+		return 1;
+	status = benchmark(argc, argv);
 	__asm__ volatile("" : : "r"(pad)); /* so that the linker keeps it */
-	return MPI_Finalize() == MPI_SUCCESS && is_right ? 0 : 1;
+	if (MPI_Finalize() != MPI_SUCCESS && status == 0)
+		status = 1;
+	return status;
 }
 
 /* The pad makes the executable 100 MiB larger. It is read-only because writable memory would be
@@ -228,3 +239,4 @@ __asm__(".pushsection .rodata.pad, \"a\", %progbits\n"
 	".hidden pad\n"
 	"pad: " PAD_BYTES "\n"
 	".popsection\n");
+#endif

@@ -61,8 +61,7 @@ struct point {
 struct phase {
 	enum column column;
 	struct point begin, end; /* BEGIN may be on another rank, which this one waited for */
-	int64_t us; /* its length; UNKNOWN if the rank has no such phase; 0 if it is a fence in
-		     * which the rank did not wait */
+	int64_t us; /* its length; UNKNOWN if the rank has no such phase */
 };
 
 /* A summary of the values of all ranks that have one. */

@@ -116,11 +116,8 @@ struct phase find_phase(const struct run *run, int rank, enum mark mark)
 	struct point awaited;
 	struct phase phase = {phase_column(own.mark, mark), own, end, UNKNOWN};
 
-	if (end.at == UNKNOWN) {
-		if (phase.column == FENCE && run->latest[mark - 1] >= 0)
-			phase.us = 0;
+	if (end.at == UNKNOWN)
 		return phase;
-	}
 	awaited = find_awaited(run, rank, mark);
 	if (awaited.rank >= 0 && awaited.at > own.at)
 		phase.begin = awaited;

@@ -7,10 +7,10 @@
  * SIGALRM, because the user's program may use that. The timeout has more means, in case that thread
  * blocks all signals, waits in the kernel, or hangs while it prints:
  *
- *	SECONDS after the start		the signal comes, to that thread
- *	a second later			it comes to the process, and any thread handles it, unless
- *					that thread has begun
- *	two seconds later		it comes to the process, which exits with status 124
+ *	SECONDS after the start		the signal comes, to that thread, which prints, and exits
+ *					a second later
+ *	1.5 seconds later		it comes to the process: any thread does the same or, if
+ *					one has begun, exits at once
  *	2.9 seconds later		the kernel kills the process
  *
  * On the clock: arm(), if its option is given; with --where, also its handler.
@@ -45,16 +45,7 @@ static struct {
 	[WHERE] = {"the moment of --where", "note", "after", .signal = 0},
 };
 
-static int64_t last_moment; /* by the monotonic clock, in us: two seconds after the timeout */
 static atomic_int timed_out; /* the handler may run in another thread */
-
-static int64_t monotonic(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 /* Sleeps for a second, whatever signals arrive. */
 void sleep_second(void)
@@ -65,9 +56,9 @@ void sleep_second(void)
 		;
 }
 
-static void print_alarm(enum alarm alarm, enum state state)
+static void say_at(enum alarm alarm, struct doing doing)
 {
-	print_state(state, alarms[alarm].severity, alarms[alarm].moment, alarms[alarm].seconds);
+	say(doing, alarms[alarm].severity, alarms[alarm].moment, alarms[alarm].seconds);
 }
 
 /* Returns the set that contains just SIGNAL. */
@@ -123,13 +114,10 @@ static void start_timer(int timer, int64_t us)
  * any thread may handle, ends the process. */
 static void time_out(int signal)
 {
-	int64_t left = last_moment - monotonic();
-
 	(void)signal;
 	if (atomic_exchange(&timed_out, 1))
 		_exit(124);
-	start_timer(alarms[TIMEOUT].timer[1], MAX(left, 1));
-	print_alarm(TIMEOUT, find_state());
+	say_at(TIMEOUT, find_doing());
 	sleep_second();
 	_exit(124);
 }
@@ -138,13 +126,13 @@ static void time_out(int signal)
 static void say_where(int signal)
 {
 	int before = errno;
-	enum state state = find_state();
+	struct doing doing = find_doing();
 
 	(void)signal;
-	if (state == IN_FENCE || state >= WAITS_FOR_OTHERS || timed_out)
+	if (doing.state == IN_FENCE || doing.state >= WAITS_FOR_OTHERS || timed_out)
 		return;
-	this_rank.interrupted = state == IN_MPI_INIT;
-	print_alarm(WHERE, state);
+	this_rank.interrupted = doing.state == IN_MPI_INIT;
+	say_at(WHERE, doing);
 	errno = before;
 }
 
@@ -211,8 +199,7 @@ void arm(enum alarm alarm, const char *seconds)
 	/* The inherited mask may block it. */
 	sigprocmask(SIG_UNBLOCK, &signals, &alarms[alarm].old_mask);
 	if (alarm == TIMEOUT) {
-		last_moment = monotonic() + left + 2000000;
-		start_timer(timer[1], left + 1000000);
+		start_timer(timer[1], left + 1500000);
 		start_timer(timer[2], left + 2900000);
 	}
 	start_timer(timer[0], left); /* last, because the signal may come at once */

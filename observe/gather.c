@@ -9,6 +9,7 @@
  */
 #include "observe.h"
 
+#include <mpi.h>
 #include <poll.h>
 
 /* Waits until REQUEST is complete. Checks once a millisecond and sleeps in between, because a rank

@@ -1,8 +1,22 @@
 /*
  * observe.h - what each file in observe/ provides to the others, and to libziaprobe.c
  *
- * calls.c defines the MPI functions that ziaprobe.c calls, and uses the other files. The files are
- * listed in a good order for reading. The header of each lists what it does on the clock.
+ * Who calls whom, in ziaprobe and in a program with libziaprobe.so:
+ *
+ *	main()			ziaprobe.c	main()			the program's
+ *	  MPI_Init()		mpi.c		  MPI_Init()		libziaprobe.c
+ *	    begin_init()	observer.c	    begin_init()	observer.c
+ *	    PMPI_Init()		the library's	    MPI_Init()		the library's
+ *	    end_init()		observer.c	    end_init()		observer.c
+ *	  benchmark()		ziaprobe.c	    benchmark()		ziaprobe.c
+ *	    MPI_Send() ...	mpi.c		      MPI_Send() ...	mpi.c
+ *	      note_message()	observer.c	        ... as in ziaprobe
+ *	      PMPI_Send() ...	the library's	    write_reports()	observer.c
+ *	    MPI_Gather()	mpi.c, likewise	    end_observation()	observer.c
+ *	  MPI_Finalize()	mpi.c, likewise
+ *
+ * The files are listed in a good order for reading. The header of each lists what it does on the
+ * clock.
  *
  * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
  * times are in microseconds, too.
@@ -14,116 +28,13 @@
 
 #include "../explain/record.h"
 
-#include <mpi.h>
 #include <time.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0) /* an address in the function that called this one */
 
-/* ---- calls.c: the MPI functions ---- */
-
-/* This process's rank, and the number of ranks; -1 if not known. */
-struct world {
-	int rank, size;
-};
-
-/* Until MPI_Init returns, these are the launcher's values. */
-extern struct world world;
-
-/* Set by libziaprobe.c. A guest must not end its host, the user's program. */
-extern bool is_guest;
-
-/* Whether stderr was closed, and is now held by a file that cannot be written. */
-extern bool holds_stderr;
-
-void note_libraries_loaded(void);
-void note_main_entered(void);
-const char *mpi_version(void);
-
-/* ---- options.c: the arguments of main ---- */
-
-void read_arguments(int *argc, char **argv, struct run *run);
-
-/* ---- launcher.c: the launcher's variables, and whether MPI and the launcher match ---- */
-
-/* mpirun and its daemons, and the processes known to start ranks, each between two blanks. A new
- * one also goes into the table of launcher.c, and into job/trace. */
-#define MPIRUN " mpirun mpiexec orterun prterun orted prted "
-#define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
-
-struct world launched_world(void);
-bool check_single(struct world launched, int64_t boot);
-
-/* ---- readings.c: the clocks, and how this process spent its time ---- */
-
-extern struct record this_rank; /* what it has noted so far */
-int64_t now(void);
-struct estimate read_offset(clockid_t clock);
-bool watch_thread(void);
-void unwatch_thread(void);
-struct reading read_work(void);
-void note_work(enum mark mark);
-
-/* ---- process.c: /proc: which node this is, when this process was created, what it runs ---- */
-
-void identify_node(struct record *record);
-void read_creation(struct record *record, int64_t boot);
-bool is_among(const char *name, const char *names);
-const char *nearest_daemon(void);
-bool is_child_of_daemon(void);
-bool was_created_by_daemon(int64_t since, int64_t boot);
-const char *program_name(void);
-int64_t program_size(void);
-
-/* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
-
-extern const char *fence_interface; /* of the latest fence: "PMIx", "PMI2" or "PMI" */
-
-/* Where a rank is in MPI_Init. */
-struct position {
-	int64_t since; /* the stamp of its latest mark; 0 if that is MAIN_ENTERED */
-	const struct reading *work; /* the reading at that mark */
-	bool waits; /* in the fence that it has entered, rather than working */
-};
-struct position find_position(void);
-void leave_mpi_init(void);
-void store_fences(struct record *record);
-int enter_fence(const char *interface, bool of_all, bool waits);
-void end_fence(int i);
-void cancel_fence(int i);
-
-/* ---- wire.c: the fences of a PMI client that is built into the MPI library ---- */
-
-void forget_wire(void);
-
-/* ---- lookup.c: the function of a library that each of ours calls ---- */
-
-typedef void function(void); /* of any type */
-
-/* A function that we define in the place of a library's, which it calls. */
-struct interposed {
-	const char *name;
-	function *own;
-	function *library; /* NULL until it is found */
-};
-
-/* Defines interposed_NAME. Its OWN is our function even if another library's comes first for all
- * others, because a static alias cannot be interposed. */
-#define INTERPOSE_ON(name)                                                                         \
-	static __typeof__(name) own_##name __attribute__((alias(#name)));                          \
-	static struct interposed interposed_##name = {#name, (function *)own_##name, NULL}
-
-function *library_function(struct interposed *function, void *caller);
-function *next_function(const char *name);
-void *find_in_file(const char *file, const char *name);
-void *find_in_libraries(const char *name, void *caller);
-function *const *find_reference(const void *address, const char *name);
-bool is_own(const void *address);
-
-/* ---- state.c: what this rank is doing, in words, and who prints it ---- */
-
-/* In the order of a launch: in MPI_Init, in the exchange, and after it. describe_state() and
- * say_where() rely on this order. Rank 0 is UNCHECKED from MPI_Gather's return until its checks are
+/* What a rank is doing, in the order of a launch, on which say_where() relies: in MPI_Init, in the
+ * exchange, and after it. Rank 0 is UNCHECKED from MPI_Gather's return until its checks are
  * done. */
 enum state {
 	IN_MPI_INIT,
@@ -136,12 +47,152 @@ enum state {
 	WRITING,
 };
 
+/* ---- observer.c: what this rank is told, in this order; and mpi.c, which tells it ---- */
+
+void note_libraries_loaded(void);
+void note_main_entered(void);
+void begin_init(int *argc, char **argv, void *address);
+void end_init(void);
+bool is_alone(bool *prints);
+void note_message(enum state state, int peer);
+void begin_gather(void);
+bool end_gather(int64_t replied, const int64_t *stamps);
+bool write_reports(void);
+void end_observation(void);
+const char *mpi_version(void);
+
+/* ---- options.c: the arguments of main ---- */
+
+void read_arguments(int *argc, char **argv, struct run *run);
+
+/* ---- launcher.c: the launcher's variables ---- */
+
+/* A process's rank, and the number of ranks; -1 if not known. */
+struct world {
+	int rank, size;
+};
+extern struct world world; /* until MPI_Init returns, these are the launcher's values */
+struct world launched_world(void);
+
+/* ---- alone.c: whether MPI and the launcher match ---- */
+
+bool check_single(struct world launched, int64_t boot, bool *prints);
+
+/* ---- readings.c: the clocks, and how this process spent its time ---- */
+
+extern struct record this_rank; /* what it has noted so far */
+int64_t now(void);
+struct estimate read_offset(clockid_t clock);
+bool watch_thread(void);
+void unwatch_thread(void);
+struct reading read_work(void);
+void note_work(enum mark mark);
+
+/* ---- ancestry.c: the daemon that created this process, and when ---- */
+
+/* mpirun and its daemons, and the processes known to start ranks, each between two blanks. A new
+ * one also goes into the table of launcher.c. */
+#define MPIRUN " mpirun mpiexec orterun prterun orted prted "
+#define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
+
+bool is_among(const char *name, const char *names);
+const char *nearest_daemon(void);
+bool is_child_of_daemon(void);
+bool was_created_by_daemon(int64_t since, int64_t boot);
+void read_creation(struct record *record, int64_t boot);
+
+/* ---- node.c: the node, the CPUs and the executable of this process ---- */
+
+void identify_node(struct record *record);
+const char *program_name(void);
+int64_t program_size(void);
+
+/* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
+
+extern const char *fence_interface; /* of the latest fence: "PMIx", "PMI2" or "PMI" */
+
+/* Where a rank is in MPI_Init. */
+struct position {
+	int64_t since; /* the stamp of its latest mark; 0 if that is MAIN_ENTERED */
+	const struct reading *work; /* the reading at that mark */
+	bool waits; /* in the fence that it has entered */
+};
+struct position find_position(void);
+void leave_mpi_init(void);
+void store_fences(struct record *record);
+int enter_fence(const char *interface, bool of_all);
+void end_fence(int i);
+void cancel_fence(int i);
+int begin_call(const char *interface, bool of_all);
+int end_call(int fence, int result);
+
+/* ---- pmi.c: the functions that MPI libraries call to enter a fence; provides nothing ---- */
+
+/* ---- wire.c: the fences of a PMI client that is built into the MPI library ---- */
+
+void forget_wire(void);
+
+/* ---- library.c: the function of a library that each of ours calls ---- */
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* A build with AddressSanitizer calls dlsym before AddressSanitizer is ready to check memory. The
+ * other attributes keep -finstrument-functions and --coverage from adding code after the call. */
+#define BARE                                                                                       \
+	__attribute__((no_sanitize_address, no_instrument_function, no_profile_instrument_function))
+
+/* glibc's first version of dlsym on each machine. On others, such as POWER, which has no tail calls
+ * through a pointer, and with other C libraries, dlsym is not intercepted. */
+#if defined __GLIBC__ && defined __x86_64__
+#define DLSYM_VERSION "GLIBC_2.2.5"
+#elif defined __GLIBC__ && defined __aarch64__
+#define DLSYM_VERSION "GLIBC_2.17"
+#elif defined __GLIBC__ && defined __riscv && __riscv_xlen == 64
+#define DLSYM_VERSION "GLIBC_2.27"
+#endif
+
+typedef void *dlsym_fn(void *handle, const char *name);
+typedef void function(void); /* of any type */
+
+/* A function that we define in the place of a library's, which it calls. */
+struct interposed {
+	const char *name;
+	function *own;
+	function *found; /* what it calls if its caller reaches none; NULL until then */
+	enum {
+		NOT_USED,
+		GLOBAL,
+		LOCAL
+	} scope; /* whether there was a global function at the first use */
+};
+
+/* The tables of them, in pmi.c and, only in libziaprobe.so, in libziaprobe.c. The last NAME is
+ * NULL. */
+extern struct interposed fence_functions[] HIDDEN, start_functions[] HIDDEN __attribute__((weak));
+
+function *library_function(struct interposed *table, const char *name, void *caller);
+function *next_function(const char *name);
+void *find_in_file(const char *file, const char *name);
+function *find_in_scope(struct interposed *ours, void *caller);
+function *find_anywhere(const char *name);
+struct interposed *find_interposed(struct interposed *table, const char *name);
+void forget_closed(struct interposed *ours);
+function *to_function(void *found);
+bool is_own(const void *address);
+dlsym_fn *library_dlsym(void);
+
+/* ---- dlsym.c: our dlsym, which finds our functions; provides nothing ---- */
+
+/* ---- state.c: what this rank is doing ---- */
+
+struct doing {
+	enum state state;
+	int rank; /* for which it waits, or -1 */
+	int64_t since; /* a stamp */
+	const struct reading *work; /* the reading at that stamp; NULL unless IN_MPI_INIT */
+};
 void note_state(enum state state, int rank, int64_t since);
-void note_time(int64_t us);
-enum state find_state(void);
-void print_state(enum state state, const char *severity, const char *moment, const char *seconds);
-bool claim(const char *kind, int state, uint64_t calls);
-void close_claim(void);
+struct doing find_doing(void);
 
 /* ---- stack.c: the calls that this rank is in ---- */
 
@@ -158,6 +209,16 @@ bool is_backtrace_loaded(void);
 void read_stack(struct stack *stack);
 uint64_t hash_stack(const struct stack *stack);
 void name_calls(const struct stack *stack, char *text, size_t size);
+
+/* ---- claim.c: which process prints a message that many could print ---- */
+
+bool claim(const char *kind, int state, uint64_t calls);
+void close_claim(void);
+
+/* ---- say.c: says what this rank is doing ---- */
+
+void note_time(int64_t us);
+void say(struct doing doing, const char *severity, const char *moment, const char *seconds);
 
 /* ---- alarm.c: when a rank reports its state: for --timeout and --where ---- */
 

@@ -14,13 +14,15 @@
  */
 #include "observe.h"
 
-static _Thread_local bool is_entered; /* whether this thread calls, or has called, MPI_Init */
+#include <pthread.h>
+
+static pthread_t entrant; /* the thread that calls, or has called, MPI_Init */
 static void *entrance; /* the address to which our MPI_Init will return */
 
 /* Called by our MPI_Init, which will return to ADDRESS, before it calls MPI's. */
 void note_entrance(void *address)
 {
-	is_entered = true;
+	entrant = pthread_self();
 	entrance = address;
 }
 
@@ -50,7 +52,8 @@ void load_backtrace(void)
 void read_stack(struct stack *stack)
 {
 	void *address[DEPTH];
-	int count = is_entered ? backtrace(address, DEPTH) : 0, i = 0;
+	bool is_entrant = entrance && pthread_equal(entrant, pthread_self());
+	int count = is_entrant ? backtrace(address, DEPTH) : 0, i = 0;
 
 	/* Skips AddressSanitizer's frames, if there are any, then ours, and then the one to which
 	 * the handler returns. */

@@ -81,7 +81,7 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 	if (is_wire(file) && wire_fence < 0)
 		interface = fence_command(data, size);
 	if (interface)
-		wire_fence = fence = enter_fence(interface, true, true);
+		wire_fence = fence = enter_fence(interface, true);
 	if (library_write)
 		result = library_write(file, data, size);
 	else

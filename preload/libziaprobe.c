@@ -3,10 +3,10 @@
  *
  * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
  * environment variable ZIAPROBE, separated by commas. The library defines the functions that start
- * MPI. In the first call of any of them, it runs ziaprobe's main() with these arguments. When
- * main() calls MPI_Init, the program's own call is carried out. Then the program goes on as if the
- * library were not there. Errors are printed, but have no other effect, except that the job ends
- * if memory is short, and ranks end if the timeout expires.
+ * MPI. The first call of any of them is carried out, and then the benchmark of ziaprobe.c with
+ * these arguments. Then the program goes on as if the library were not there. Errors are printed,
+ * but have no other effect, except that the job ends if memory is short, and ranks end if the
+ * timeout expires.
  *
  * On the clock: the constructor, looking up the functions, splitting the arguments, and the calls
  * for the locale.
@@ -16,16 +16,18 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <locale.h>
+#include <mpi.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-int ziaprobe_main(int argc, char **argv); /* main() of ziaprobe.c */
+int benchmark(int argc, char **argv); /* of ziaprobe.c */
 
 static char *arguments; /* the value of ZIAPROBE, or NULL if this process is not to be measured */
 static atomic_bool called; /* set by the first call, which is measured */
 static bool uses_sessions;
+static const char *stub; /* why a call that reached no MPI was not measured */
 
 /* Copies the arguments, because the program may empty its environment. */
 static void read_environment(void)
@@ -68,7 +70,9 @@ __attribute__((destructor)) static void end_process(void)
 	if (!arguments || called || launched_world().rank != 0 || !is_child_of_daemon() ||
 	    may_have_had_child())
 		return;
-	if (uses_sessions)
+	if (stub)
+		print_error("nothing was measured: %s\n", stub);
+	else if (uses_sessions)
 		print_error("nothing was measured: %s has ended, which uses MPI Sessions; only a "
 			    "start by MPI_Init can be measured\n",
 			    program_name());
@@ -106,14 +110,13 @@ static void clean_environment(void)
 }
 
 /* A call that starts MPI */
-static struct call {
+struct call {
 	int *argc;
 	char ***argv;
 	bool with_threads; /* whether it has the next two arguments */
 	int required, *provided;
-	function *library; /* the function that the program would have called without ours */
-	int result;
-} measured_call;
+	function *library; /* the function that the program would have reached without us */
+};
 
 typedef int start_fn(int *argc, char ***argv);
 typedef int start_with_threads_fn(int *argc, char ***argv, int required, int *provided);
@@ -127,109 +130,108 @@ static int carry_out(const struct call *call)
 	return ((start_fn *)call->library)(call->argc, call->argv);
 }
 
-/* Called by MPI_Init in ziaprobe's main(), whose arguments are not the program's. Then sets the C
- * locale, because the program's may have a decimal comma. */
-int start_program(int *argc, char ***argv)
+/* Returns whether MPI has been started. A stub for serial builds succeeds without doing so, even if
+ * the process has an MPI. If so, prints an error once. */
+static bool is_mpi_started(void)
 {
-	(void)argc;
-	(void)argv;
-	measured_call.result = carry_out(&measured_call);
-	uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
-	return measured_call.result;
+	int is_started = 0;
+
+	PMPI_Initialized(&is_started);
+	if (!is_started && world.rank <= 0)
+		print_error("nothing was measured: the first MPI_Init that %s calls is a stub for "
+			    "serial builds, which does not start MPI\n",
+			    program_name());
+	return is_started;
 }
 
-/* Runs ziaprobe's main(). */
-static void run_ziaprobe(void)
+/* Carries out CALL, which will return to ADDRESS, and measures it. Returns its result, and leaves
+ * the process as it was. */
+static int measure(const struct call *call, void *address)
 {
+	locale_t before = uselocale((locale_t)0);
 	char *words[strlen(arguments) / 2 + 3], *rest;
-	int count = 0;
+	int count = 0, result;
+	bool prints;
 
 	words[count++] = "ziaprobe";
 	for (char *word = strtok_r(arguments, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
 		words[count++] = word;
 	words[count] = NULL;
-	ziaprobe_main(count, words);
-}
-
-/* Measures MEASURED_CALL, and leaves the process as it was. */
-static void measure(void)
-{
-	locale_t before = uselocale((locale_t)0);
-
-	is_guest = true;
-	run_ziaprobe();
+	begin_init(&count, words, address);
+	result = carry_out(call);
+	/* The program's locale may have a decimal comma. */
+	uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+	end_init();
+	if (result == MPI_SUCCESS && is_mpi_started() && !is_alone(&prints)) {
+		benchmark(count, words);
+		write_reports();
+	}
 	uselocale(before); /* glibc's C locale is static, and need not be freed */
-	unwatch_thread();
-	disarm(WHERE);
-	disarm(TIMEOUT);
-	close_claim();
-	if (holds_stderr)
-		close(STDERR_FILENO);
+	end_observation();
+	return result;
 }
 
-/* Carries out CALL of OUR function by CALLER. Returns its result. Measures it if it is the first
- * one, and if ziatest launched this process. */
-static int start(struct interposed *our, void *caller, struct call call)
+/* Carries out CALL of our function NAME by CALLER. Returns its result. Measures it if it is the
+ * first one, and if ziatest launched this process. */
+static int start(const char *name, void *caller, struct call call)
 {
 	struct world launched;
 	const char *reason;
+	int result;
 
-	call.library = library_function(our, caller);
+	call.library = library_function(start_functions, name, caller);
 	if (!call.library)
 		return MPI_ERR_OTHER;
 	read_environment();
 	if (!arguments || atomic_exchange(&called, true))
 		return carry_out(&call);
-	measured_call = call;
 	reason = find_mpi(call.library);
 	if (!reason) {
-		measure();
+		result = measure(&call, caller);
+	} else if (!PMPI_Initialized) {
+		stub = reason;
+		called = false; /* another call may reach an MPI */
+		return carry_out(&call);
 	} else {
 		launched = launched_world();
 		if (launched.rank < 0 ? claim("unknown", 0, hash(arguments, strlen(arguments)))
 				      : launched.rank == 0)
 			print_error("nothing was measured: %s\n", reason);
-		measured_call.result = carry_out(&call);
+		result = carry_out(&call);
 		close_claim();
 	}
 	clean_environment();
-	return measured_call.result;
+	return result;
 }
 
-#undef MPI_Init
-#undef PMPI_Init
+EXPORTED int MPI_Init(int *argc, char ***argv)
+{
+	return start("MPI_Init", CALLER, (struct call){.argc = argc, .argv = argv});
+}
 
-#define START(name)                                                                                \
-	static struct interposed interposed_##name;                                                \
-	EXPORTED int name(int *argc, char ***argv)                                                 \
-	{                                                                                          \
-		struct call call = {argc, argv, false, 0, NULL, NULL, 0};                          \
-                                                                                                   \
-		return start(&interposed_##name, CALLER, call);                                    \
-	}                                                                                          \
-	INTERPOSE_ON(name)
-#define START_WITH_THREADS(name)                                                                   \
-	static struct interposed interposed_##name;                                                \
-	EXPORTED int name(int *argc, char ***argv, int required, int *provided)                    \
-	{                                                                                          \
-		struct call call = {argc, argv, true, required, provided, NULL, 0};                \
-                                                                                                   \
-		return start(&interposed_##name, CALLER, call);                                    \
-	}                                                                                          \
-	INTERPOSE_ON(name)
-START(MPI_Init);
-START(PMPI_Init);
-START_WITH_THREADS(MPI_Init_thread);
-START_WITH_THREADS(PMPI_Init_thread);
+EXPORTED int PMPI_Init(int *argc, char ***argv)
+{
+	return start("PMPI_Init", CALLER, (struct call){.argc = argc, .argv = argv});
+}
 
-static struct interposed interposed_MPI_Session_init;
+EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	return start("MPI_Init_thread", CALLER,
+		     (struct call){argc, argv, true, required, provided, NULL});
+}
+
+EXPORTED int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	return start("PMPI_Init_thread", CALLER,
+		     (struct call){argc, argv, true, required, provided, NULL});
+}
 
 /* A program that starts a session first, and calls MPI_Init later, enters MPI here. Its cpu_wait is
  * not known from then on. The handles INFO and HANDLER are passed on as they came. */
 EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 {
 	__typeof__(MPI_Session_init) *library =
-		(__typeof__(library))library_function(&interposed_MPI_Session_init, CALLER);
+		(__typeof__(library))library_function(start_functions, "MPI_Session_init", CALLER);
 	bool is_first = arguments && !called && !uses_sessions;
 
 	uses_sessions = true;
@@ -239,8 +241,12 @@ EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 	}
 	return library ? library(info, handler, session) : MPI_ERR_OTHER;
 }
-INTERPOSE_ON(MPI_Session_init);
 
-struct interposed *const interposed_starts[] = {
-	&interposed_MPI_Init,         &interposed_PMPI_Init,        &interposed_MPI_Init_thread,
-	&interposed_PMPI_Init_thread, &interposed_MPI_Session_init, NULL};
+struct interposed start_functions[] = {
+	{.name = "MPI_Init", .own = (function *)MPI_Init},
+	{.name = "PMPI_Init", .own = (function *)PMPI_Init},
+	{.name = "MPI_Init_thread", .own = (function *)MPI_Init_thread},
+	{.name = "PMPI_Init_thread", .own = (function *)PMPI_Init_thread},
+	{.name = "MPI_Session_init", .own = (function *)MPI_Session_init},
+	{.name = NULL},
+};

@@ -8,7 +8,7 @@
  * has handles that are not known here: the wrong ones would crash the user's program. A profiler
  * may have replaced some of the functions, but is unlikely to have replaced all.
  *
- * On the clock: all of it, some 40 us.
+ * On the clock: all of it, some 115 us, of which 40 us if the loader has bound what it calls.
  */
 #define _GNU_SOURCE /* dladdr */
 
@@ -25,6 +25,22 @@ MPI_Status *MPI_STATUS_IGNORE;
 #define MPI_DEFINE(name, parameters) int(*PMPI_##name) parameters;
 MPI_FUNCTIONS(MPI_DEFINE)
 
+/* ziaprobe.c calls these; observe/mpi.c has the others. */
+int MPI_Abort(MPI_Comm comm, int code)
+{
+	return PMPI_Abort(comm, code);
+}
+
+int MPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+	return PMPI_Comm_rank(comm, rank);
+}
+
+int MPI_Comm_size(MPI_Comm comm, int *size)
+{
+	return PMPI_Comm_size(comm, size);
+}
+
 /* Returns Open MPI's object NAME, which LIBRARY or one that it depends on defines. Searches all
  * objects first, because the program may have a copy (a copy relocation). */
 static void *object(const char *name, const char *library)
@@ -32,6 +48,14 @@ static void *object(const char *name, const char *library)
 	void *copy = dlsym(RTLD_DEFAULT, name);
 
 	return copy ? copy : find_in_file(library, name);
+}
+
+/* Returns whether PATH is that of the standard binary interface's library. */
+static bool is_standard_library(const char *path)
+{
+	const char *name = strstr(path, "/libmpi_abi"); /* may be the name of a directory */
+
+	return name && !strchr(name + 1, '/');
 }
 
 /* Returns whether VERSION, the first line of a library's version, is that of MPICH or of one that
@@ -56,25 +80,44 @@ const char *find_mpi(void (*init)(void))
 		MPI_FUNCTIONS(MPI_ENTRY)};
 	static char reason[400];
 	const char *open_mpi = NULL; /* a library */
+	const char *missing = NULL; /* a function */
+	const void *searched = NULL; /* the library in which Open MPI's objects were looked for */
 	bool is_standard = false;
 	Dl_info called = {.dli_fname = ""}, library;
 
 	dladdr(*(void **)&init, &called);
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		void *found = find_in_file(called.dli_fname, functions[i].name);
+		const char *name = functions[i].name;
+		void *found = find_in_file(called.dli_fname, name);
+		function *other = found ? NULL : find_anywhere(name);
 
-		if (!found)
-			found = find_in_libraries(functions[i].name, NULL);
-		if (!found || !dladdr(found, &library)) {
-			snprintf(reason, sizeof reason,
-				 "the MPI library of %s has no %s; MPI 3 or later is needed",
-				 program_name(), functions[i].name);
-			return reason;
-		}
+		if (other)
+			found = *(void **)&other;
 		*(void **)functions[i].variable = found;
-		is_standard |= strstr(library.dli_fname, "/libmpi_abi") != NULL;
+		if (!found || !dladdr(found, &library)) {
+			missing = name;
+			continue;
+		}
+		if (library.dli_fbase == searched) /* like most */
+			continue;
+		searched = library.dli_fbase;
+		is_standard |= is_standard_library(library.dli_fname);
 		if (find_in_file(library.dli_fname, "ompi_mpi_comm_world"))
 			open_mpi = library.dli_fname;
+	}
+	if (!PMPI_Initialized) {
+		snprintf(
+			reason, sizeof reason,
+			"%s calls the MPI_Init of %.200s, a stub for serial builds (no library has "
+			"PMPI_Initialized); measure a build with MPI",
+			program_name(), called.dli_fname);
+		return reason;
+	}
+	if (missing) {
+		snprintf(reason, sizeof reason,
+			 "the MPI library of %s has no %s; MPI 3 or later is needed",
+			 program_name(), missing);
+		return reason;
 	}
 	if (is_standard) {
 		MPI_COMM_WORLD = (void *)0x101;

@@ -22,8 +22,8 @@ enum {
 	MPI_MAX_PROCESSOR_NAME = 256, /* the largest of the three */
 };
 
-/* The functions, without their prefix. Each PMPI function is a variable, too. The MPI functions are
- * those of observe/, except three that ziaprobe.c calls directly. */
+/* The functions, without their prefix. The MPI functions are those that ziaprobe.c calls: observe/
+ * and mpi.c define them. The PMPI functions are the library's, and are variables, too. */
 /* clang-format off */
 #define MPI_FUNCTIONS(function) \
 	function(Abort, (MPI_Comm comm, int code)) \
@@ -33,6 +33,7 @@ enum {
 			  void *data, int count, MPI_Datatype type, int root, MPI_Comm comm)) \
 	function(Get_library_version, (char *text, int *length)) \
 	function(Get_processor_name, (char *text, int *length)) \
+	function(Initialized, (int *is_started)) \
 	function(Ibarrier, (MPI_Comm comm, MPI_Request *request)) \
 	function(Ibcast, (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm, \
 			  MPI_Request *request)) \
@@ -49,26 +50,10 @@ enum {
 	int MPI_##name parameters;
 /* clang-format on */
 MPI_FUNCTIONS(MPI_DECLARE)
-#define MPI_Abort PMPI_Abort
-#define MPI_Comm_rank PMPI_Comm_rank
-#define MPI_Comm_size PMPI_Comm_size
 
 /* Sets these variables, given INIT, the function with which the program starts MPI. Returns NULL
- * or, if that is not possible, the reason, in a static buffer. */
+ * or, if that is not possible, the reason, in a static buffer. PMPI_Initialized is NULL if the
+ * process has no MPI yet. */
 const char *find_mpi(void (*init)(void));
-
-/* libziaprobe.c defines MPI_Init and PMPI_Init for the program. In the other sources, the first is
- * that of observe/, and the second one carries out the program's call. */
-#define MPI_Init observed_MPI_Init
-#define PMPI_Init start_program
-int MPI_Init(int *argc, char ***argv);
-int PMPI_Init(int *argc, char ***argv);
-
-/* PMPI_Finalize does nothing: the program itself ends MPI. */
-int MPI_Finalize(void);
-static inline int PMPI_Finalize(void)
-{
-	return MPI_SUCCESS;
-}
 
 #endif

@@ -146,7 +146,7 @@ make -s clean
 is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
 
 # Which programs are built. Small programs, with a small pad, save time.
-mkdir small small/prepare small/observe small/explain small/preload \
+mkdir small small/prepare small/observe small/explain small/preload small/job \
 	small/tests small/one small/two
 cp Makefile small
 cp "$top/tests/versions" small/tests
@@ -154,20 +154,22 @@ cd small || exit 1
 export PAD=1
 echo 'int main(void) { return 0; }' | tee ziatest.c >ziaprobe.c
 touch preload/libziaprobe.c explain/run.h prepare/new.h
+echo 'int main(void) { return 0; }' >job/rank.c
+touch observe/launcher.c observe/ancestry.c observe/text.c
 for dir in one two; do
 	printf '#!/bin/sh\nexec mpicc "$@"\n' >$dir/wrapper
 done
 printf '#!/bin/sh\nprintf "1..1\\nok 1\\n# MPICC: %%s\\n" "$MPICC"\n' >mpicc.t
 chmod +x one/wrapper two/wrapper mpicc.t
 
-all='ziatest ziaprobe libziaprobe.so'
+all='ziatest ziaprobe libziaprobe.so job/rank'
 # builds NAME PROGRAMS COMMAND...: COMMAND succeeds, and builds PROGRAMS
 builds() {
 	title=$1
 	programs=$2
 	shift 2
 	run "$@"
-	built=$(echo "$out" | sed -n 's/.* -o \([a-z.]*\) .*/\1/p' | paste -s -d ' ' -)
+	built=$(echo "$out" | sed -n 's/.* -o \([a-z.\/]*\) .*/\1/p' | paste -s -d ' ' -)
 	is "$title" "$built/$status" "$programs/0" || diag "$out" "$err"
 }
 # make_special MACRO: with blanks, and with what is special in make, the shell or grep
@@ -201,7 +203,7 @@ builds 'other special characters' "$all" make_special Y
 make -s
 builds 'another pad' ziaprobe make PAD=2
 builds 'the same pad from the environment' '' env PAD=2 make
-builds 'another CC' 'ziatest libziaprobe.so' make PAD=2 CC=one/wrapper
+builds 'another CC' 'ziatest libziaprobe.so job/rank' make PAD=2 CC=one/wrapper
 make -s CC=one/wrapper
 builds 'another MPICC' ziaprobe make CC=one/wrapper MPICC=one/wrapper
 ln -s ../one/wrapper two/link

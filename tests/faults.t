@@ -157,7 +157,7 @@ END
 	case $mpi in
 	openmpi)
 		mpirun='mpirun.openmpi -x STOP -x ALARM -x SHIM --host n1:2,n2:2,n3:2 -npernode'
-		waits=Nap hook=PMIx_Init ;;
+		waits=Entered hook=PMIx_Init ;;
 	mpich)
 		mpirun='mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn'
 		waits=Fence hook=write ;;
@@ -233,7 +233,7 @@ END
 		"ziaprobe: note: after 10 s: rank 2 on n2 $init" \
 		"ziaprobe: note: rank 2 on n2 is in .*wait4.* < \[shim\.so\] < $there" \
 		"ziaprobe: note: after 10 s: rank 3 on n2 $init" \
-		"ziaprobe: note: rank 3 on n2 is in .*nanosleep \[shim\.so\] < $there"
+		"ziaprobe: note: rank 3 on n2 is in .*nanosleep .* < \[shim\.so\] < $there"
 	# Another thread of the rank hangs while it loads a library. The calls cannot be looked up,
 	# but the rank says what it is doing; the timeout ends it.
 	for order in t w tw wt; do

@@ -168,8 +168,6 @@ cat >pmix.c <<'END'
 int PMIx_Fence(const void *, size_t, const void *, size_t);
 int PMIx_Fence_nb(const void *, size_t, const void *, size_t, void (*)(int, void *), void *);
 void release(void);
-void ompi_mpi_init(void);
-void nap(void);
 static void done(int status, void *data) { printf("done %d %s\n", status, (char *)data); }
 static void print_result(int result)
 {
@@ -178,11 +176,6 @@ static void print_result(int result)
 	printf("%d, in %d since %d, work %d\n", result, position.waits, (int)position.since,
 	       (int)position.work->cpu);
 }
-static void *nap_elsewhere(void *unused)
-{
-	ompi_mpi_init();
-	return unused;
-}
 int main(void)
 {
 	static struct {
@@ -190,30 +183,21 @@ int main(void)
 		uint32_t rank;
 	} all = {"job", UINT32_MAX - 1}, one = {"job", 3};
 	static char copy[9];
-	pthread_t thread;
 
 	print_result(0);
 	print_result(PMIx_Fence(NULL, 0, NULL, 0)); /* 1 2; the one that it calls does not count */
-	ompi_mpi_init(); /* a nap outside fences */
 	print_result(PMIx_Fence_nb(&all, 1, NULL, 0, done, "a")); /* 3, until release() 4 */
-	nap(); /* in another library, so it is work */
-	pthread_create(&thread, NULL, nap_elsewhere, NULL); /* another thread has not entered it */
-	pthread_join(thread, NULL);
-	print_result(0);
-	ompi_mpi_init();
-	print_result(0);
 	release();
+	print_result(0);
 	/* These do not count: of one rank, without a callback, and one that fails, entered at 5. */
 	print_result(PMIx_Fence(&one, 1, NULL, 0));
 	print_result(PMIx_Fence_nb(&one, 1, NULL, 0, done, "b"));
 	print_result(PMIx_Fence_nb(NULL, 0, NULL, 0, NULL, "c"));
 	print_result(PMIx_Fence_nb(NULL, 7, NULL, 0, done, "d"));
-	ompi_mpi_init();
 	print_result(PMI2_KVS_Fence()); /* 6 7 */
 	print_fences(1000);
 	print_result(PMIx_Fence_nb(NULL, 0, NULL, 0, done, "e")); /* 8, until release() 11 */
 	print_result(PMI2_KVS_Fence()); /* 9 10 */
-	ompi_mpi_init(); /* counts for the fence that was entered last, which is blocking */
 	print_fences(1000);
 	release();
 	print_fences(1000);
@@ -223,7 +207,6 @@ int main(void)
 	print_result(PMI_Allgather("gathered", copy, sizeof copy)); /* 12 13 */
 	print_result(PMIx_Fence_nb(NULL, 0, NULL, 0, done, "f")); /* 14, until release() 15 */
 	release();
-	ompi_mpi_init(); /* too late: the callback has come */
 	print_result(0);
 	print_fences(1000);
 	printf("%s, %s\n", copy, fence_interface);
@@ -231,7 +214,7 @@ int main(void)
 }
 END
 # A PMI client, which talks to itself. Prints to stdout what each read and write returns, which must
-# be the same without ziaprobe (-DBARE), and to stderr the fences that have been counted.
+# be the same without ziaprobe (-DALONE), and to stderr the fences that have been counted.
 cat >wire.c <<'END'
 #define PMIX
 #include "main.c"
@@ -243,7 +226,7 @@ cat >wire.c <<'END'
 extern int command_wire;
 extern ssize_t early_results[3];
 static int wire[2]; /* the ends of the client and of the server */
-#ifdef BARE
+#ifdef ALONE
 const char *fence_interface = "";
 void store_fences(struct record *record) { record->at[FENCE_ENTERED] = UNKNOWN; }
 void leave_mpi_init(void) {}
@@ -392,52 +375,46 @@ five, PMI2: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 991
 six, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
 still six, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
 END
-cat >ompi.c <<'END'
-#include <unistd.h>
-void ompi_mpi_init(void) { usleep(1); }
-END
-echo '#include <unistd.h>
-void nap(void) { usleep(1); }' >nap.c
 cat >expected <<'END'
 0, in 0 since 0, work 0
 2, in 0 since 2, work 1
-0, in 0 since 3, work 3
-0, in 0 since 3, work 3
 0, in 1 since 3, work 3
 done 5 a
+0, in 0 since 4, work 3
 5, in 0 since 4, work 3
 0, in 0 since 4, work 3
 1, in 0 since 4, work 3
 -7, in 0 since 4, work 3
 9, in 0 since 7, work 6
  1:1-2 2:3-4 3:6-7 994
-0, in 0 since 8, work 8
+0, in 1 since 8, work 8
 11, in 0 since 10, work 9
  1:1-2 2:3-4 3:6-7 994
 done 5 e
- 1:1-2 2:3-4 3:6-7 2:8 1:9-10 991
- 1:1-2 2:3-4 3:6-7 2:8 1:9-10 2
+ 1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 991
+ 1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 2
  1:1-2 2:3-4 3:6-7 4
  1:1-2 2:3-4 3
 12, in 0 since 13, work 12
-0, in 0 since 14, work 14
+0, in 1 since 14, work 14
 done 5 f
-0, in 0 since 14, work 14
- 1:1-2 2:3-4 3:6-7 2:8 1:9-10 3:12-13 2:14 986
+0, in 0 since 15, work 14
+ 1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 3:12-13 2:14-15 986
 gathered, PMIx
 END
-# built NAME SOURCE ARGUMENT...: builds NAME from SOURCE, fence.c, lookup.c and wire.c
+# built NAME SOURCE ARGUMENT...: builds NAME from SOURCE and the files that define our functions
 built() {
 	name=$1 source=$2
 	shift 2
 	# shellcheck disable=SC2086 # options
 	${MPICC:-mpicc} $sanitize -I"$top/observe" -DINTERPOSE -rdynamic -o "$name" "$source" \
-		"$top/observe/fence.c" "$top/observe/lookup.c" "$top/observe/wire.c" \
+		"$top/observe/fence.c" "$top/observe/library.c" "$top/observe/dlsym.c" \
+		"$top/observe/wire.c" "$top/observe/pmi.c" \
 		"$@" -ldl -lpthread || exit 1
 }
 with="-Wl,--no-as-needed -L. -Wl,-rpath,$tmp -llibrary"
 twice='1 2: 1:1-2 2:3-4 997'	# two fences, from 1 to 2 and from 3 to 4
-for library in library ompi nap early other wrapper; do
+for library in library early other wrapper; do
 	cc -shared -fPIC -o lib$library.so $library.c || exit 1
 done
 # shellcheck disable=SC2086 # options
@@ -447,12 +424,12 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	built linked main.c $with
 	built private main.c
 	built wrapped main.c -Wl,--no-as-needed -L. -Wl,-rpath,$tmp -lwrapper
-	built pmix pmix.c $with -lompi -lnap
+	built pmix pmix.c $with
 	built wire wire.c $with -learly
-	built libmain.so main.c -shared -fPIC
+	built libmain.so main.c -shared -fPIC -Wl,-Bsymbolic-functions
 	cc $sanitize -rdynamic -o preloaded -x c /dev/null -L. \
 		-Wl,--no-as-needed,-rpath,$tmp -lmain &&
-	${MPICC:-mpicc} $sanitize -I"$top/observe" -DBARE -o bare wire.c $with -learly -lpthread ||
+	${MPICC:-mpicc} $sanitize -I"$top/observe" -DALONE -o bare wire.c $with -learly -lpthread ||
 		exit 1
 	name=${sanitize:-plain}
 	is "$name, a library that is linked with the program" "$(./linked)" "$twice"
@@ -504,16 +481,5 @@ for compiler in gcc clang; do
 	done
 done
 unset OMPI_CC MPICH_CC
-
-# Without Open MPI, a rank waits as soon as it has entered the fence.
-# shellcheck disable=SC2086 # options
-{
-	${MPICC:-mpicc} -I"$top/observe" -DINTERPOSE -Dompi_mpi_init=other_init -c pmix.c ompi.c \
-		"$top/observe/fence.c" "$top/observe/lookup.c" &&
-	cc -rdynamic -o other pmix.o ompi.o fence.o lookup.o $with -lnap -ldl -lpthread
-} || exit 1
-is 'another MPI: waits in non-blocking fences' \
-	"$(./other | sed -n '3p; 25p')" '0, in 1 since 3, work 3
- 1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 3:12-13 2:14-15 986'
 
 finish

@@ -271,6 +271,11 @@ for mpi in openmpi mpich; do
 	expect tracer 0 "export LD_PRELOAD=$dir/tracer.so:\${LD_PRELOAD-}
 		$tracer ../guest plain" 'ziaprobe: traced' "$result" "$one_node"
 	expect linked-tracer 0 "$tracer ../traced plain" 'ziaprobe: traced' "$result" "$one_node"
+	# A directory with a name like that of the standard binary interface
+	mkdir "$dir/libmpi_abi-5"
+	ln -s "$library" "$dir/libmpi_abi-5/${library##*/}"
+	expect abi-directory 0 "export LD_LIBRARY_PATH=$dir/libmpi_abi-5
+		../ziatest 2 '$srun' ../guest plain" "$result" "$one_node"
 	# The dlsym of a preloaded library, or of ziaprobe itself, is called in the place of ours.
 	# (MPICH's build has AddressSanitizer, which calls dlsym before such a library can answer.)
 	if [ $mpi = openmpi ]; then
@@ -280,7 +285,7 @@ for mpi in openmpi mpich; do
 	expect own-probe 0 "../ziatest 2 '$srun' ../ziaprobe \$(date +'%s %6N') 2" \
 		"$result" "$one_node" "$result" "$one_node"
 
-	# A library whose naps cannot be seen. (The fences of MPICH could not be seen, either.)
+	# A library that was loaded before the others. (The fences of MPICH could not be seen.)
 	unseen=$tmp/unseen
 	if [ $mpi = openmpi ]; then
 		expect deepbind 0 "LATE=$node $launch $unseen $library MPI_Init" "$result"

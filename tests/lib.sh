@@ -306,8 +306,8 @@ quick_build() {
 		flock 9
 		if ! [ -e "$built/ziaprobe" ]; then
 			cc $options -o "$built/ziatest" ziatest.c prepare/*.c &&
-				cc $library_options -Ipreload -Dmain=ziaprobe_main -DPAD=1 \
-					-DINTERPOSE -fPIC -shared -fvisibility=hidden \
+				cc $library_options -Ipreload -DWITHOUT_MAIN -DINTERPOSE \
+					-fPIC -shared -fvisibility=hidden -Wl,-Bsymbolic-functions \
 					-o "$built/libziaprobe.so" preload/*.c ziaprobe.c \
 					observe/*.c explain/*.c -ldl &&
 				"mpicc.$1" $options -DPAD=4096 -DINTERPOSE -rdynamic \
@@ -365,7 +365,7 @@ exported() {
 		LC_ALL=C sort | paste -s -d ' ' -
 }
 # shellcheck disable=SC2034 # the symbols that it should export
-fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb dlsym read usleep write'
+fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb dlsym read write'
 
 finish() {
 	finished=yes

@@ -21,12 +21,13 @@ all          3*(REALTIME BOOTTIME REALTIME) 3*(REALTIME MONOTONIC_RAW REALTIME)
 # The work of this thread so far, for which a file is opened, and the stamp of main
 all          syscall:gettid open:schedstat work REALTIME
 # The size and the rank that launchers give
-all          getenv:OMPI_COMM_WORLD_RANK getenv:OMPI_COMM_WORLD_SIZE getenv:PMI_RANK getenv:PMI_SIZE
+all          getenv:PMIX_RANK getenv:OMPI_COMM_WORLD_RANK getenv:OMPI_COMM_WORLD_SIZE
+all          getenv:PMI_RANK getenv:PMI_SIZE
 all          getenv:FLUX_TASK_RANK getenv:FLUX_JOB_SIZE
 all          getenv:SLURM_PROCID getenv:SLURM_STEP_NUM_TASKS
 # The timeout is armed: a timer for this thread, one for the process, and one that kills it.
 timeout      REALTIME syscall:gettid 3*(syscall:timer_create) sigaction sigprocmask
-timeout      MONOTONIC 3*(syscall:timer_settime)
+timeout      3*(syscall:timer_settime)
 # --where: a signal that is free, and its timer, for this thread
 where        sigprocmask sigaction REALTIME syscall:gettid syscall:timer_create
 where        sigaction sigprocmask syscall:timer_settime
@@ -34,9 +35,12 @@ where        sigaction sigprocmask syscall:timer_settime
 # work and the stamp when it is left
 probe        PMPI_Init +(REALTIME work work REALTIME) PMPI_Init:returned
 library      MPI_Init +(REALTIME work work REALTIME) MPI_Init:returned
-# MPI_Init has returned. The locale of the program may have a decimal comma.
+# MPI_Init has returned. The locale of the program may have a decimal comma. A stub of MPI has not
+# started MPI.
 library      newlocale uselocale
-all          REALTIME work PMPI_Comm_rank PMPI_Comm_size
+all          REALTIME work
+library      PMPI_Initialized
+all          PMPI_Comm_rank PMPI_Comm_size
 # The plain benchmark asks for both itself.
 probe        MPI_Comm_rank MPI_Comm_size
 library      PMPI_Comm_rank PMPI_Comm_size

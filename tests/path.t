@@ -130,8 +130,10 @@ delay() {
 	case $place in
 	daemon|hidden)
 		prepare="../stop_slurmd $node" ;;
-	exec|init|later|entered|background|leave|leave2|wrapped|rack)
+	exec|init|later|background|leave|leave2|wrapped|rack)
 		least=$seconds ;;
+	entered)	# less what the fence takes
+		least=$((seconds - 1)) ;;
 	esac
 	case $place in
 	daemon)

@@ -38,7 +38,7 @@ for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	dir=$tmp/$mpi
 	mkdir "$dir" "$dir/elsewhere"
-	cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload "$dir"
+	cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload job "$dir"
 	make -s -C "$dir" MPICC=mpicc.$mpi || exit 1
 	cd "$dir" || exit 1
 	type=$(pmi $mpi)

@@ -30,17 +30,22 @@ cd "$tmp" || exit 1
 unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID PMIX_RANK TRACE_OPTIONS
 unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS SLURM_STEP_NUM_TASKS
 
-for case in PMIX_RANK=5 SLURM_PROCID=4 FLUX_TASK_RANK=3 PMI_RANK=2 OMPI_COMM_WORLD_RANK=1; do
-	export "${case?}"
+for case in PMIX_NAMESPACE:PMIX_RANK=5 SLURM_STEP_NUM_TASKS:SLURM_PROCID=4 \
+	FLUX_JOB_SIZE:FLUX_TASK_RANK=3 PMI_SIZE:PMI_RANK=2 OMPI_COMM_WORLD_SIZE:OMPI_COMM_WORLD_RANK=1; do
+	export "${case#*:}" "${case%:*}=9"
 	run "$trace" "${case#*=}" true
-	like "$case wins over what comes later" "$err" "trace of rank ${case#*=} .*"
+	like "${case#*:} wins over what was set before" "$err" "trace of rank ${case#*=} .*"
 done
 run sh -c 'echo $$; exec "$@"' sh "$trace" 2 sh -c 'echo $$; exit 3'
 like 'the other ranks become COMMAND' "$status|$out$err" '3\|([0-9]+)\|\2'
 unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID PMIX_RANK
+unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_STEP_NUM_TASKS
 run "$trace" 2 true
-like 'no rank' "$status|$err" '2\|job/trace: error: none of .* is set; .*'
-export SLURM_PROCID=2
+like 'no rank' "$status|$err" '2\|job/trace: error: no launcher gives .*'
+# The batch script that runs prterun has variables of its own.
+SLURM_NTASKS=4 SLURM_PROCID=0 PMIX_RANK=3 run "$trace" 3 true
+like 'prterun in a batch job' "$err" 'trace of rank 3 .*'
+export PMIX_RANK=2
 for arguments in '' 2 'two true'; do
 	# shellcheck disable=SC2086 # words
 	run "$trace" $arguments
@@ -48,33 +53,38 @@ for arguments in '' 2 'two true'; do
 		'2|job/trace: error: usage: trace RANK|launcher COMMAND...'
 done
 long=99999999999999999999
-for case in SLURM_NTASKS=4 FLUX_JOB_SIZE=3 PMI_SIZE=2 OMPI_COMM_WORLD_SIZE=1; do
-	export "${case?}"
-	size=${case#*=}
-	SLURM_PROCID=0 run "$trace" "$size" echo started
+for case in SLURM_STEP_NUM_TASKS=4:SLURM_PROCID FLUX_JOB_SIZE=3:FLUX_TASK_RANK PMI_SIZE=2:PMI_RANK \
+	OMPI_COMM_WORLD_SIZE=1:OMPI_COMM_WORLD_RANK; do
+	size=${case%:*}
+	export "${size?}" "${case#*:}=0"
+	size=${size#*=}
+	run "$trace" "$size" echo started
 	is "$case: a rank that does not exist" "$status|$out$err" "2|job/trace: error: there is no \
 rank $size; this launch has ranks 0 to $((size - 1))"
-	SLURM_PROCID=1 run "$trace" "$size" echo started
-	is "$case: said once" "$status|$out$err" '2|'
-	SLURM_PROCID=0 run "$trace" $long echo started
+	run "$trace" $long echo started
 	is "$case: a number that is too long" "$status|$out$err" "2|job/trace: error: there is no \
 rank $long; this launch has ranks 0 to $((size - 1))"
+	export "${case#*:}=1"
+	run "$trace" "$size" echo started
+	is "$case: said once" "$status|$out$err" '2|'
 done
-unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
+unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID
+unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_STEP_NUM_TASKS
 # A shell within another launch has left its rank 0. The nearest daemon decides: here, a copy of the
 # shell that bears its name.
 export SLURM_STEP_NUM_TASKS=4 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 PMI_SIZE=9 PMI_RANK=8
+export SLURM_PROCID=2
 for case in slurmstepd:2 hydra_pmi_proxy:8 orted:0 mpirun.openmpi:0 bash:0; do
 	cp "$(command -v sh)" "${case%:*}"
 	run "./${case%:*}" -c '"$@"; exit' sh sh -c '"$@"; exit' sh "$trace" "${case#*:}" true
 	like "the rank below ${case%:*}" "$status|$err" "0\|trace of rank ${case#*:} .*"
 done
 unset SLURM_STEP_NUM_TASKS OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMI_SIZE PMI_RANK
-SLURM_PROCID=1 run "$trace" launcher sh -c 'exit 3'
+unset SLURM_PROCID
+PMIX_RANK=1 run "$trace" launcher sh -c 'exit 3'
 like 'the launcher, whatever the rank and the size' "$status|$err" "3\|\
 trace of the launcher on [^ ,]+, as a whole: $took\|.*\|every call: ziaprobe-trace\.launcher"
-unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS
-run "$trace" $long echo started
+PMIX_RANK=0 run "$trace" $long echo started
 is 'a number that is too long, and no size: no rank is traced' \
 	"$status|$out|$(echo "$err" | grep '^trace of')" '0|started|'
 
@@ -90,7 +100,7 @@ ln -s "$trace" link
 run ./link 2 true
 like 'called by a link' "$status|$err" "0\|$begins, as a whole: $took\|.*"
 mkdir few
-ln -s "$(command -v uname)" few
+ln -s "$(command -v uname)" "$(command -v dirname)" "$(command -v readlink)" few
 run env PATH="$tmp/few" /bin/sh "$trace" 2 /bin/echo ran
 like 'no strace' "$status|$out$err" "127\|job/trace: error: strace not found on [^ ;]+; .*"
 run "$trace" 2 ./nothing
@@ -286,6 +296,7 @@ write $tmp/out by libmpi.so(enter_mpi)"
 done
 cd "$top" || exit 1
 
+unset PMIX_RANK
 needs_cluster
 nodes=2
 
@@ -364,8 +375,6 @@ init='from main to the end of MPI_Init'
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	shim_build $mpi
-	# Without the shim's nanosleep, which would be the caller of all naps
-	"mpicc.$mpi" -shared -fPIC -DNO_NAP -o "$dir/shim.so" tests/helpers/shim.c
 	cat >"$dir/ziaprobe" <<'END'
 #!/bin/sh
 # Runs ziaprobe with the fault $SHIM

@@ -160,12 +160,6 @@ static void set_all(int mark, int64_t us)
 		run.records[rank].at[mark] = us == UNKNOWN ? UNKNOWN : s + us;
 }
 
-/* Lets RANK pass fence K, which is non-blocking, without waiting in it. */
-static void pass_by(int rank, int k)
-{
-	run.records[rank].at[FENCE_LEFT + 2 * k] = UNKNOWN;
-}
-
 /* Removes the fences of RANK from fence K on. */
 static void forget_fences(int rank, int k)
 {
@@ -553,7 +547,7 @@ static void test_exchanges(void)
 		"a single originator's exchange is not an outlier");
 }
 
-/* Fences that are not barriers, differ in number, overlap, or are not waited in */
+/* Fences that are not barriers, differ in number, or overlap */
 static void test_fences(void)
 {
 	shift(3, FENCE_ENTERED + 2, INIT_RETURNED, 10 * ms + 2 * bound);
@@ -579,33 +573,6 @@ static void test_fences(void)
 	is_path("D0 S0 E0 I0 F0 I0=30 X0; -", "a fence that one rank does not have does not count");
 	set_all(FENCE_ENTERED + 2, 45 * ms);
 	is_path("D0 S0 E0 I0 F0 I0=0 F0=20 I0 X0; -", "fences that overlap");
-
-	/* Only rank 5 does not wait in the first fence, and then works for a second. */
-	pass_by(5, 0);
-	delay(5, FENCE_ENTERED + 2, s);
-	ok(value(5, FENCE) == 10 * ms && value(0, FENCE) == 20 * ms && value(5, CPU) == 5 * 4000 &&
-		   value(5, FAULTS) == 10,
-	   "a rank has no phase in a fence that it did not wait in, and works there");
-	is_path("D5 S5 E5 I5 I5=1020 F0 I0 X0; I5 1010 0",
-		"work after the entry of a fence that the rank did not wait in");
-	for (int rank = 0; rank < RANKS; rank++)
-		pass_by(rank, 0);
-	delay_all(FENCE_LEFT, 900 * ms);
-	delay_all(FENCE_LEFT + 2, 600 * ms);
-	run.records[2].at[FENCE_ENTERED] += 600 * ms;
-	run.records[2].at[FENCE_ENTERED + 2] += 600 * ms;
-	is_summary(FENCE_LEFT, FENCE, 0, 0, 0, 0);
-	is_summary(FENCE_LEFT + 2, FENCE, 10, 10, 10, 0);
-	is_path("D2 S2 E2 I2=610 I2=920 F0 I0 X0; I2 600 0",
-		"a rank that enters late a fence in which nobody waits");
-	run.size = 2;
-	run.n = 1;
-	run.records[1].at[REPLY_RECEIVED] = UNKNOWN;
-	pass_by(1, 0);
-	delay_all(FENCE_LEFT, s);
-	run.records[1].at[FENCE_ENTERED + 2] -= s - 5 * ms;
-	is_path("D0 S0 E0 I0 F0=1010 I0 F0 I0 X0; F0 1010 0",
-		"a rank that did not wait counts as 0 in the median of the fence");
 }
 
 /* Makes up a run without fences in which all ranks return from MPI_Init late by MAIN_LATE, and rank

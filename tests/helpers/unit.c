@@ -1,14 +1,13 @@
 /* Tests functions of ziaprobe.c and observe/ that need no MPI. Prints TAP. */
-#define main ziaprobe_main
+#define WITHOUT_MAIN
 #define now ziaprobe_now
 #define to_number ziaprobe_to_number
 #include "../../ziaprobe.c"
-#undef main
 #undef now
 #undef to_number
-#include "../../observe/calls.c"
+#include "../../observe/ancestry.c"
+#include "../../observe/observer.c"
 #include "../../observe/options.c"
-#include "../../observe/process.c"
 #include "../../observe/readings.c"
 
 #include <pthread.h>

@@ -1,31 +1,25 @@
 /*
- * calls.c - the MPI functions that ziaprobe.c calls, as a tool on MPI's profiling interface
+ * observer.c - what this rank is told while it is launched, in this order, and what it makes of it
  *
- * Each of them notes what this rank is doing, and calls the PMPI function of the same name, which
- * is MPI's. They learn the start, N and the options from main's arguments, which must not be NULL,
- * the partner from MPI_Send, MPI_Recv and MPI_Sendrecv, and the stamps from MPI_Gather.
+ * ziaprobe's MPI functions (mpi.c) and libziaprobe.c call these functions, around the calls that
+ * observe.h shows. They learn the start, N and the options from the arguments, the partner from the
+ * messages of the exchange, and the stamps from the gather.
  *
- * On the clock: note_libraries_loaded(), and all of MPI_Init, MPI_Send, MPI_Recv and MPI_Sendrecv.
+ * On the clock: all up to note_message().
  */
 #include "observe.h"
 
 #include <fcntl.h>
+#include <mpi.h>
 
-/* Calls from other objects must not come here, although mpi.h may declare these functions as
- * visible to them. In libziaprobe.so, MPI_Init has another name (preload/mpi.h). */
-#define NAMES(...) #__VA_ARGS__
-#define HIDE(...) __asm__(".hidden " NAMES(__VA_ARGS__))
-HIDE(MPI_Init, MPI_Send, MPI_Recv, MPI_Sendrecv, MPI_Gather, MPI_Finalize);
-
-struct world world = {-1, -1};
-bool is_guest, holds_stderr;
-
+static struct world launched; /* the world that the launcher has described */
+static bool holds_stderr; /* whether stderr was closed, and is now held (hold_stderr) */
 static int64_t boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
 static int first_peer = -1; /* the first rank that this one sends to or receives from */
 
-/* On all ranks, what the arguments say. On rank 0, MPI_Gather adds the rest; after that, there are
- * records if the result is right. */
+/* On all ranks, what the arguments say. On rank 0, end_gather() adds the rest; after that, there
+ * are records if the result is right. */
 static struct run run;
 
 /* Notes that the libraries that the user's program is linked with are loaded. */
@@ -62,57 +56,42 @@ static void hold_stderr(void)
 		close(file);
 }
 
-int MPI_Init(int *argc, char ***argv)
+/* Called before the library's function that starts MPI, by one that will return to ADDRESS. Reads
+ * the ARGC arguments ARGV, of which ARGV[ARGC] is NULL, and removes the options. */
+void begin_init(int *argc, char **argv, void *address)
 {
-	struct world launched;
-	int result;
-
 	hold_stderr();
 	if (!this_rank.at[MAIN_ENTERED]) /* libziaprobe.so may have seen MPI_Session_init */
 		note_main_entered();
-	read_arguments(argc, *argv, &run);
+	read_arguments(argc, argv, &run);
 	launched = world;
-	note_entrance(CALLER);
-	result = PMPI_Init(argc, argv);
+	note_entrance(address);
+}
+
+/* Called when the library's function has returned. */
+void end_init(void)
+{
 	this_rank.at[INIT_RETURNED] = now();
 	note_work(INIT_RETURNED);
 	leave_mpi_init();
 	forget_wire();
-	if (result != MPI_SUCCESS)
-		return result;
+}
+
+/* Asks MPI for this rank and the number of ranks. Returns whether this process is alone because MPI
+ * and the launcher do not match. If so, an error is printed: *PRINTS says whether here. */
+bool is_alone(bool *prints)
+{
 	PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
-	return world.size > 1 || check_single(launched, boot) ? MPI_SUCCESS : MPI_ERR_OTHER;
+	return world.size == 1 && !check_single(launched, boot, prints);
 }
 
 /* Notes that this rank is in a call, STATE, in which it may wait for rank PEER. */
-static void note_call(enum state state, int peer)
+void note_message(enum state state, int peer)
 {
 	if (first_peer < 0)
 		first_peer = peer;
 	note_state(state, peer, now());
-}
-
-int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
-{
-	note_call(IN_SEND, to);
-	return PMPI_Send(data, count, type, to, tag, comm);
-}
-
-int MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-	     MPI_Status *status)
-{
-	note_call(IN_RECV, from);
-	return PMPI_Recv(data, count, type, from, tag, comm, status);
-}
-
-int MPI_Sendrecv(const void *sent, int sent_count, MPI_Datatype sent_type, int to, int sent_tag,
-		 void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-		 MPI_Status *status)
-{
-	note_call(IN_SENDRECV, from);
-	return PMPI_Sendrecv(sent, sent_count, sent_type, to, sent_tag, data, count, type, from,
-			     tag, comm, status);
 }
 
 /* Returns COUNT > 0 elements of SIZE bytes, all 0. If memory is short, aborts with an error. */
@@ -177,42 +156,50 @@ static bool check_result(void)
 	return valid;
 }
 
-/* Off the clock for this rank. After the gather, compares the clocks and gathers the records. If
- * the result is wrong, prints an error on rank 0, and returns an error there. */
-int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *data, int count,
-	       MPI_Datatype type, int root, MPI_Comm comm)
+/* Called before the gather of the stamps. Off the clock for this rank. */
+void begin_gather(void)
 {
-	const int64_t *replied = sent;
-	int result;
-
 	note_state(WAITS_FOR_OTHERS, -1, now());
 	disarm(WHERE);
-	result = PMPI_Gather(sent, sent_count, sent_type, data, count, type, root, comm);
-	if (result != MPI_SUCCESS)
-		return result;
+}
+
+/* Called after the gather of the stamps: this rank's is REPLIED, and rank 0 has all STAMPS.
+ * Compares the clocks and gathers the records. Returns whether the result is right; if not, has
+ * printed an error. Only rank 0 knows; the others return true. */
+bool end_gather(int64_t replied, const int64_t *stamps)
+{
 	if (world.rank == 0)
-		describe_run(data);
+		describe_run(stamps);
 	sleep_until_released();
-	this_rank.partner = *replied ? first_peer : -1;
-	this_rank.at[REPLY_RECEIVED] = *replied ? *replied : UNKNOWN;
+	this_rank.partner = replied ? first_peer : -1;
+	this_rank.at[REPLY_RECEIVED] = replied ? replied : UNKNOWN;
 	identify_node(&this_rank);
 	read_creation(&this_rank, boot);
 	store_fences(&this_rank);
 	if (world.rank == 0)
 		run.records = allocate(world.size, sizeof *run.records);
 	gather_records(run.records, run.n, raw);
-	return world.rank != 0 || check_result() ? MPI_SUCCESS : MPI_ERR_OTHER;
+	return world.rank != 0 || check_result();
 }
 
-/* If the result was right, prints warnings and writes the reports, on rank 0. Returns an error if
- * that was not possible. */
-int MPI_Finalize(void)
+/* Called after the benchmark. If the result was right, prints warnings and writes the reports, on
+ * rank 0. Returns whether that was possible. */
+bool write_reports(void)
 {
-	int status = run.records ? explain_run(&run) : 0, result;
+	bool written = !run.records || explain_run(&run) == 0;
 
 	free(run.records);
 	note_state(WAITS_FOR_OTHERS, -1, now());
-	result = PMPI_Finalize();
-	stop_if_timed_out();
-	return status == 0 ? result : MPI_ERR_OTHER;
+	return written;
+}
+
+/* Leaves a process that goes on, a user's program, as it was before begin_init(). */
+void end_observation(void)
+{
+	unwatch_thread();
+	disarm(WHERE);
+	disarm(TIMEOUT);
+	close_claim();
+	if (holds_stderr)
+		close(STDERR_FILENO);
 }

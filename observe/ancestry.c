@@ -1,6 +1,5 @@
 /*
- * process.c - what /proc shows: which node this is, when this process was created and by which
- * daemon, and which program it runs
+ * ancestry.c - from whom this process descends: the launcher's daemon, and when that created it
  *
  * On the clock: nearest_daemon(), if the launchers' variables disagree; was_created_by_daemon(), if
  * they are missing and MPI_COMM_WORLD has one process.
@@ -8,36 +7,9 @@
 #include "observe.h"
 
 #include <limits.h>
-#include <sched.h>
-#include <sys/stat.h>
-
-/* Fills in which node this is, on which of its CPUs this thread may run, and whether ziatest ran on
- * it. The kernel's boot id identifies a node even if containers on different nodes share a host
- * name, or containers on one node have different host names. */
-void identify_node(struct record *record)
-{
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	const char *launch_node = getenv("OMPI_ZIATEST_NODE");
-	char id[HOST_NAME_MAX + 1] = "", processor[MPI_MAX_PROCESSOR_NAME] = "";
-	cpu_set_t cpus[8] = {0}; /* 8192 CPUs, the most that Linux supports */
-	int length;
-
-	if (!file || !fgets(id, sizeof id, file))
-		gethostname(id, sizeof id);
-	if (file)
-		fclose(file);
-	id[strcspn(id, "\n")] = '\0';
-	record->node = hash(id, strlen(id));
-	if (sched_getaffinity(0, sizeof cpus, cpus) == 0)
-		record->cpu_count = CPU_COUNT_S(sizeof cpus, cpus);
-	record->cpus = hash(cpus, sizeof cpus);
-	record->on_launch_node = launch_node && strcmp(launch_node, id) == 0;
-	PMPI_Get_processor_name(processor, &length);
-	snprintf(record->host, sizeof record->host, "%.64s", processor);
-	make_printable(record->host);
-}
 
 struct process {
+	int id; /* 0 if it is not known */
 	int64_t born; /* a stamp, accurate to a tick; UNKNOWN if /proc does not show this process */
 	int parent; /* its process id; 0 if it is not known */
 	char name[16]; /* truncated by the kernel */
@@ -57,6 +29,7 @@ static struct process read_process(const char *path, int64_t boot)
 	fclose(file);
 	/* The file holds PID (NAME), then other fields: number 4 is the parent, and number 22 the
 	 * creation time, in ticks since boot. NAME may contain blanks and parentheses. */
+	process.id = (int)strtol(text, NULL, 10);
 	begin = strchr(text, '(');
 	field = strrchr(text, ')');
 	if (!begin || !field)
@@ -73,12 +46,24 @@ static struct process read_process(const char *path, int64_t boot)
 	return process;
 }
 
+/* Returns whether Slurm's daemon, slurmstepd, started the process ID: it tells each task its id. */
+static bool is_slurm_task(int id)
+{
+	return id > 0 && to_number(getenv("SLURM_TASK_PID"), INT_MAX) == id;
+}
+
+/* Returns the parent of PROCESS. If /proc hides the processes of other users (hidepid), slurmstepd
+ * has its name and nothing else. */
 static struct process read_parent(struct process process, int64_t boot)
 {
+	struct process parent;
 	char path[40];
 
 	snprintf(path, sizeof path, "/proc/%d/stat", process.parent);
-	return read_process(path, boot);
+	parent = read_process(path, boot);
+	if (parent.id == 0 && is_slurm_task(process.id))
+		strcpy(parent.name, "slurmstepd");
+	return parent;
 }
 
 /* Returns whether NAME, up to the first dot, is one of NAMES, which are between blanks. Debian, for
@@ -120,8 +105,7 @@ bool is_child_of_daemon(void)
 {
 	struct process self = read_process("/proc/self/stat", 0), parent = read_parent(self, 0);
 
-	return to_number(getenv("SLURM_TASK_PID"), INT_MAX) == getpid() ||
-	       is_among(parent.name, DAEMONS);
+	return is_slurm_task(self.id) || is_among(parent.name, DAEMONS);
 }
 
 struct pair {
@@ -186,23 +170,4 @@ void read_creation(struct record *record, int64_t boot)
 	/* ziatest becomes the launcher, which may be the parent. It existed before the start. */
 	if (created.child.parent == launcher)
 		record->at[PARENT_CREATED] = UNKNOWN;
-}
-
-/* Returns the name of the executable, without the directory, in a static buffer. It is empty if
- * /proc cannot be read. */
-const char *program_name(void)
-{
-	static char path[PATH_MAX] = "/";
-
-	if (readlink("/proc/self/exe", path, sizeof path - 1) > 0)
-		make_printable(path);
-	return strrchr(path, '/') + 1;
-}
-
-/* Returns the size of the executable in bytes, or 0 if /proc cannot be read. */
-int64_t program_size(void)
-{
-	struct stat file;
-
-	return stat("/proc/self/exe", &file) == 0 ? file.st_size : 0;
 }

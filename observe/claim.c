@@ -1,0 +1,34 @@
+/*
+ * claim.c - which process prints a message that many could print
+ *
+ * On the clock: with --where, and if MPI and the launcher do not match.
+ */
+#include "observe.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static int claimed = -1; /* the last socket of claim() */
+
+/* Returns whether this is the job's first process on this node to claim a message of KIND about
+ * STATE, in the calls with the hash CALLS. It binds an abstract Unix socket named after these and
+ * the start, so the others find that name in use. If bind() fails for any other reason, the process
+ * counts as the first. */
+bool claim(const char *kind, int state, uint64_t calls)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+
+	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziaprobe.%lld.%s.%d.%llx",
+		 (long long)this_rank.at[START], kind, state, (unsigned long long)calls);
+	claimed = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return bind(claimed, (struct sockaddr *)&name, sizeof name) == 0 || errno != EADDRINUSE;
+}
+
+/* Closes the socket of the last claim, so that the user's program does not get it. */
+void close_claim(void)
+{
+	if (claimed >= 0)
+		close(claimed);
+	claimed = -1;
+}

@@ -1,0 +1,115 @@
+/*
+ * pmi.c - the functions that MPI libraries call to enter a fence
+ *
+ * When built by make, the executable defines and exports these functions. Each enters a fence,
+ * calls the library's function of the same name with the caller's arguments, whatever they are, and
+ * ends the fence. Our callback calls the caller's. The caller gets the result. They are
+ * ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI, whose PMI_Allgather
+ * exchanges addresses. Cray's has been tried only with a mock library.
+ *
+ * On the clock: what fence.c does for each fence, and the look-ups of library.c.
+ */
+#include "observe.h"
+
+#ifdef INTERPOSE
+/* Returns the library's function that our function NAME, called by CALLER, calls in turn, or
+ * NULL. */
+static function *library(const char *name, void *caller)
+{
+	return library_function(fence_functions, name, caller);
+}
+
+EXPORTED int PMI_Barrier(void)
+{
+	int fence = begin_call("PMI", true);
+	int (*barrier)(void) = (int (*)(void))library("PMI_Barrier", CALLER);
+
+	return end_call(fence, barrier ? barrier() : -1);
+}
+
+EXPORTED int PMI_Allgather(void *in, void *out, int length)
+{
+	int fence = begin_call("PMI", true);
+	__typeof__(PMI_Allgather) *allgather =
+		(__typeof__(allgather))library("PMI_Allgather", CALLER);
+
+	return end_call(fence, allgather ? allgather(in, out, length) : -1);
+}
+
+EXPORTED int PMI2_KVS_Fence(void)
+{
+	int fence = begin_call("PMI2", true);
+	int (*kvs_fence)(void) = (int (*)(void))library("PMI2_KVS_Fence", CALLER);
+
+	return end_call(fence, kvs_fence ? kvs_fence() : -1);
+}
+
+enum { PMIX_RANK_WILDCARD = -2 };
+
+/* Returns whether PROCS, an array of COUNT pmix_proc_t, means all ranks. It does if it is empty or
+ * contains only the rank PMIX_RANK_WILDCARD. */
+static bool covers_all_ranks(const void *procs, size_t count)
+{
+	const struct proc {
+		char nspace[256];
+		uint32_t rank;
+	} *proc = procs;
+
+	return !proc || count == 0 || (count == 1 && proc->rank == (uint32_t)PMIX_RANK_WILDCARD);
+}
+
+EXPORTED int PMIx_Fence(const void *procs, size_t count, const void *info, size_t infos)
+{
+	int fence = begin_call("PMIx", covers_all_ranks(procs, count));
+	__typeof__(PMIx_Fence) *pmix_fence = (__typeof__(pmix_fence))library("PMIx_Fence", CALLER);
+
+	return end_call(fence, pmix_fence ? pmix_fence(procs, count, info, infos) : -1);
+}
+
+/* The callbacks of the callers of non-blocking fences */
+typedef void callback_fn(int status, void *data);
+static struct callback {
+	callback_fn *function;
+	void *data;
+} callbacks[FENCES];
+
+/* Ends the non-blocking fence whose CALLBACK this is. Called instead of it; then calls it. */
+static void complete_fence(int status, void *callback)
+{
+	struct callback *caller = callback;
+
+	end_fence((int)(caller - callbacks));
+	caller->function(status, caller->data);
+}
+
+/* The non-blocking fence ends with its callback. If the call does not return PMIX_SUCCESS (0),
+ * there will be no callback: either the fence is complete, or the call failed. */
+enum { PMIX_OPERATION_SUCCEEDED = -157 };
+EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,
+			   callback_fn *done, void *data)
+{
+	int fence = begin_call("PMIx", done && covers_all_ranks(procs, count)), result = -1;
+	__typeof__(PMIx_Fence_nb) *fence_nb =
+		(__typeof__(fence_nb))library("PMIx_Fence_nb", CALLER);
+
+	if (fence >= 0) {
+		callbacks[fence] = (struct callback){done, data};
+		done = complete_fence;
+		data = callbacks + fence;
+	}
+	if (fence_nb)
+		result = fence_nb(procs, count, info, infos, done, data);
+	if (fence >= 0 && result != 0 && result != PMIX_OPERATION_SUCCEEDED)
+		cancel_fence(fence);
+	return end_call(result == PMIX_OPERATION_SUCCEEDED ? fence : -1, result);
+}
+
+struct interposed fence_functions[] = {
+	{.name = "PMIx_Fence", .own = (function *)PMIx_Fence},
+	{.name = "PMIx_Fence_nb", .own = (function *)PMIx_Fence_nb},
+	{.name = "PMI_Barrier", .own = (function *)PMI_Barrier},
+	{.name = "PMI_Allgather", .own = (function *)PMI_Allgather},
+	{.name = "PMI2_KVS_Fence", .own = (function *)PMI2_KVS_Fence},
+	{.name = NULL},
+};
+#endif

@@ -1,0 +1,125 @@
+/*
+ * say.c - says what this rank is doing, for --timeout and --where
+ *
+ * Although POSIX does not guarantee it, snprintf of numbers and strings takes no locks and
+ * allocates no memory, so signal handlers may call it.
+ *
+ * On the clock: with --where, all of it.
+ */
+#include "observe.h"
+
+#include <poll.h>
+#include <sys/utsname.h>
+
+/* The end of rank 0's line while it is UNCHECKED. */
+static char time_text[60];
+
+/* On rank 0: notes the time according to the stamps, in us, and that it is UNCHECKED from now
+ * on. */
+void note_time(int64_t us)
+{
+	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",
+		 (double)us / 1000);
+	note_state(UNCHECKED, -1, find_doing().since);
+}
+
+/* Writes into TEXT what this process has done since the reading EARLIER, MS ago. The parts add up
+ * to MS. */
+static void describe_work(char *text, size_t size, const struct reading *earlier, int64_t ms)
+{
+	struct work work = work_between(*earlier, read_work());
+	int64_t cpu = MIN(work.cpu / 1000, ms), cpu_wait = MIN(work.cpu_wait / 1000, ms - cpu);
+	int length = snprintf(text, size, ": cpu %lld ms", (long long)cpu);
+
+	if (work.cpu_wait >= 0)
+		snprintf(text + length, size - (size_t)length,
+			 ", cpu_wait %lld ms, blocked %lld ms", (long long)cpu_wait,
+			 (long long)(ms - cpu - cpu_wait));
+}
+
+static void print(const char *line)
+{
+	ssize_t written = write(STDERR_FILENO, line, strlen(line));
+
+	(void)written; /* if it cannot be written, others still need time to print */
+}
+
+/* Returns "rank 5 on n3", in a static buffer. */
+static const char *name_this_rank(void)
+{
+	static char text[100];
+	struct utsname system;
+
+	uname(&system);
+	make_printable(system.nodename);
+	if (world.rank >= 0)
+		snprintf(text, sizeof text, "rank %d on %s", world.rank, system.nodename);
+	else
+		snprintf(text, sizeof text, "a rank on %s", system.nodename);
+	return text;
+}
+
+/* Writes into TEXT what this rank is DOING, and for how long. */
+static void describe(char *text, size_t size, const struct doing *doing)
+{
+	static const char *const texts[] = {
+		[IN_MPI_INIT] = "spent %lld ms in MPI_Init",
+		[IN_FENCE] = "waited %lld ms in a fence of MPI_Init",
+		[IN_SEND] = "waited %lld ms in MPI_Send, to rank %d",
+		[IN_RECV] = "waited %lld ms in MPI_Recv, from rank %d",
+		[IN_SENDRECV] = "waited %lld ms in MPI_Sendrecv, with rank %d",
+		[WAITS_FOR_OTHERS] = "waited %lld ms for other ranks, after its exchange",
+		[UNCHECKED] = "waited %lld ms for other ranks, after its exchange",
+		[WRITING] = "spent %lld ms writing the result",
+	};
+	int64_t ms = MAX(now() - doing->since, 0) / 1000; /* the clock may have been set back */
+	size_t length =
+		(size_t)snprintf(text, size, texts[doing->state], (long long)ms, doing->rank);
+
+	if (doing->state == IN_MPI_INIT)
+		describe_work(text + length, size - length, doing->work, ms);
+	if (doing->state == UNCHECKED)
+		snprintf(text + length, size - length, "%s", time_text);
+}
+
+/* Prints what this rank is DOING, "ziaprobe: SEVERITY: MOMENT SECONDS s: rank 5 on n3 has ..."
+ * and, if it works in MPI_Init, a second line with the calls that it is in. Only one rank per node
+ * and state prints or, in MPI_Init, per node and calls: a rank that polls shared memory must not
+ * hide the one that it waits for. To be called by a signal handler: what may wait for a lock comes
+ * after the first line. */
+void say(struct doing doing, const char *severity, const char *moment, const char *seconds)
+{
+	struct stack stack = {.count = 0};
+	bool prints;
+	char what[220], calls[701], line[900];
+
+	describe(what, sizeof what, &doing);
+	snprintf(line, sizeof line, "ziaprobe: %s: %s %s s: %s has %s\n", severity, moment, seconds,
+		 name_this_rank(), what);
+	if (doing.state == IN_MPI_INIT && is_backtrace_loaded())
+		read_stack(&stack);
+	prints = claim(severity, doing.state, hash_stack(&stack));
+	if (prints)
+		print(line);
+	if (doing.state != IN_MPI_INIT)
+		return;
+	/* Reading the stack may hang if that loads a library. So one rank per node has printed
+	 * before; after 0.2 s, so does one for each further set of calls. */
+	if (!is_backtrace_loaded()) {
+		if (!prints)
+			poll(NULL, 0, 200); /* lets the one that prints claim its calls first */
+		read_stack(&stack);
+		if (claim(severity, doing.state, hash_stack(&stack)) && !prints) {
+			print(line);
+			prints = true;
+		}
+	}
+	if (!prints)
+		return;
+	name_calls(&stack, calls, sizeof calls);
+	if (!*calls)
+		return;
+	snprintf(line, sizeof line, "ziaprobe: %s: %s is in %s\n", severity, name_this_rank(),
+		 calls);
+	print(line);
+}
