@@ -1,35 +1,73 @@
 /*
  * files.c - the files that --csv and --ranks write
+ *
+ * A row is a list of named cells. The header of a new file is their names; in a file that an older
+ * version has begun, the row has the cells that its header names.
  */
 #include "analysis.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/stat.h>
 #include <time.h>
 
 enum { HEADER_SIZE = 1000 }; /* more than the header of either file has */
 
-/* Of the columns, --csv has those of the critical path, and --ranks has those of a rank. */
-static const enum column path_columns[] = {
-	DAEMON, SPAWN, EXEC,     SETUP,   INIT,   FENCE,   EXCHANGE,
-	CLOCK,  CPU,   CPU_WAIT, BLOCKED, FAULTS, COLUMNS, /* the end */
-};
-static const enum column rank_columns[] = {
-	DAEMON,     SPAWN,     EXEC, SETUP,    INIT,    FENCE,  WAIT,    EXCHANGE,
-	WHOLE_INIT, COMPLETED, CPU,  CPU_WAIT, BLOCKED, FAULTS, COLUMNS, /* the end */
+/* A row of a file. */
+struct row {
+	int count;
+	struct cell {
+		char name[30], text[300];
+	} cell[40];
 };
 
-/* Returns the header of a file, in a static buffer: FIRST, the names of COLUMNS, and LAST. */
-static const char *make_header(const char *first, const enum column *column, const char *last)
+/* Appends to ROW the cell NAME with the text that printf would print. Replaces the commas in it. */
+__attribute__((format(printf, 3, 4))) static void add_cell(struct row *row, const char *name,
+							   const char *format, ...)
 {
-	static char header[HEADER_SIZE];
-	char *end = stpcpy(header, first);
+	struct cell *cell = row->cell + row->count++;
+	va_list values;
 
-	for (; *column < COLUMNS; column++)
-		end += sprintf(end, *column == FAULTS ? ",%s" : ",%s_ms", column_names[*column]);
-	sprintf(end, ",%s\n", last);
-	return header;
+	snprintf(cell->name, sizeof cell->name, "%s", name);
+	va_start(values, format);
+	vsnprintf(cell->text, sizeof cell->text, format, values);
+	va_end(values);
+	for (char *c = cell->text; *c; c++)
+		if (*c == ',')
+			*c = '?';
+}
+
+/* Appends to ROW the cell NAME with US in ms; it is empty if US is UNKNOWN. */
+static void add_ms(struct row *row, const char *name, int64_t us)
+{
+	if (us == UNKNOWN)
+		add_cell(row, name, "%s", "");
+	else
+		add_cell(row, name, "%.3f", (double)us / 1000);
+}
+
+/* Appends to ROW the cell of COLUMN, whose value is VALUE. */
+static void add_value(struct row *row, enum column column, int64_t value)
+{
+	char name[30];
+
+	if (column == FAULTS) {
+		add_cell(row, "faults", value == UNKNOWN ? "" : "%lld", (long long)value);
+		return;
+	}
+	snprintf(name, sizeof name, "%s_ms", column_names[column]);
+	add_ms(row, name, value);
+}
+
+/* Returns TEXT up to the first END in it, in a static buffer. */
+static const char *part(const char *text, char end)
+{
+	static char copy[300];
+
+	snprintf(copy, sizeof copy, "%s", text);
+	*strchrnul(copy, end) = '\0';
+	return copy;
 }
 
 /* Prints that it was not possible to do WHAT with the file NAME, because of errno. */
@@ -40,21 +78,62 @@ static void print_failure(const char *what, const char *name)
 		    what, name, strerror(errno));
 }
 
-/* Opens NAME, the file of OPTION, for adding rows below HEADER. A regular file that is not empty
- * must begin with HEADER, so that no other file is overwritten or appended to; its rows are removed
- * unless KEEP is set. Other kinds of files count as empty: reading a pipe, for example, would
- * block. On failure, prints an error and returns NULL. */
-static FILE *open_file(const char *option, const char *name, const char *header, bool keep)
+/* Returns the cell of ROW that is called by the first LENGTH characters of NAME, or NULL. */
+static const struct cell *find_cell(const struct row *row, const char *name, size_t length)
 {
-	char line[HEADER_SIZE];
+	for (const struct cell *cell = row->cell; cell < row->cell + row->count; cell++)
+		if (strlen(cell->name) == length && strncmp(cell->name, name, length) == 0)
+			return cell;
+	return NULL;
+}
+
+/* Prints ROW to FILE: the cells that HEADER names or, if FILE is NULL, nothing. Returns whether
+ * HEADER, a line, is one of this version or of an older one: it begins with the first cell of ROW,
+ * and names no others. */
+static bool print_row(FILE *file, const struct row *row, const char *header)
+{
+	const char *name = header;
+
+	for (;;) {
+		size_t length = strcspn(name, ",\n");
+		const struct cell *cell = find_cell(row, name, length);
+
+		if (!cell || (name == header) != (cell == row->cell) || !name[length])
+			return false;
+		if (file)
+			fprintf(file, "%s%c", cell->text, name[length]);
+		if (name[length] == '\n')
+			return true;
+		name += length + 1;
+	}
+}
+
+/* Writes into HEADER the names of the cells of ROW. */
+static void make_header(char *header, const struct row *row)
+{
+	char *end = header;
+
+	for (int i = 0; i < row->count; i++)
+		end += sprintf(end, "%s%s", i ? "," : "", row->cell[i].name);
+	strcpy(end, "\n");
+}
+
+/* Opens NAME, the file of OPTION, for adding rows such as ROW. A regular file that is not empty must
+ * begin with a header of this version or of an older one, so that no other file is overwritten or
+ * appended to. With KEEP, its rows are kept, and HEADER becomes its header; otherwise they are
+ * removed. Other kinds of files count as empty: reading a pipe, for example, would block. On
+ * failure, prints an error and returns NULL. */
+static FILE *open_file(const char *option, const char *name, const struct row *row, bool keep,
+		       char *header)
+{
 	struct stat before;
 	bool is_regular = stat(name, &before) != 0 || S_ISREG(before.st_mode);
 	FILE *file = fopen(name, is_regular ? "a+" : "w");
-	bool has_header = file && is_regular && fgets(line, sizeof line, file);
+	bool has_header = file && is_regular && fgets(header, HEADER_SIZE, file);
 
-	if (has_header && strcmp(line, header) != 0) {
-		print_error("'%.500s' begins with another header: it was written by another "
-			    "version, or not by %s; choose a new file\n",
+	if (has_header && !print_row(NULL, row, header)) {
+		print_error("'%.500s' begins with another header: it was not written by %s of this "
+			    "or an older version; choose a new file\n",
 			    name, option);
 		fclose(file);
 		return NULL;
@@ -70,6 +149,7 @@ static FILE *open_file(const char *option, const char *name, const char *header,
 		return NULL;
 	}
 	if (!has_header) {
+		make_header(header, row);
 		/* Rows are appended, but the header is not: if several runs find an empty file,
 		 * each writes it to the same place. Not every file system has locks. */
 		fcntl(fileno(file), F_SETFL, 0);
@@ -95,103 +175,93 @@ static int close_file(FILE *file, const char *name)
 	return 0;
 }
 
-/* Writes the next cell of a row: TEXT up to the first END in it, or all of it if there is none.
- * Commas are replaced. */
-static void write_part(FILE *file, const char *text, char end)
+/* Fills in ROW, the result's. */
+static void describe_result(struct row *row, const struct run *run, const struct path *path,
+			    const struct outlier *outlier)
 {
-	fputc(',', file);
-	for (; *text && *text != end; text++)
-		fputc(*text == ',' ? '?' : *text, file);
-}
+	static const enum column columns[] = {DAEMON,   SPAWN, EXEC, SETUP,    INIT,    FENCE,
+					      EXCHANGE, CLOCK, CPU,  CPU_WAIT, BLOCKED, FAULTS};
+	const struct phase *late = outlier->phase;
+	int rank = late ? late->end.rank : 0;
+	bool has_kind = late && outlier->kind < COLUMNS;
+	time_t seconds = (time_t)(run->start / 1000000);
+	char started[32];
 
-static void write_text(FILE *file, const char *text)
-{
-	write_part(file, text, '\0');
-}
-
-static void write_value(FILE *file, enum column column, int64_t value)
-{
-	fputc(',', file);
-	print_value(file, 0, column, value);
-}
-
-static void write_ms(FILE *file, int64_t us)
-{
-	fputc(',', file);
-	print_ms(file, 0, us);
-}
-
-static void write_outlier(FILE *file, const struct run *run, const struct outlier *outlier)
-{
-	const struct phase *phase = outlier->phase;
-
-	if (!phase) {
-		fputs(",,,,,,", file);
-		return;
-	}
-	write_text(file, column_names[phase->column]);
-	fprintf(file, ",%d", phase->end.rank);
-	write_text(file, run->records[phase->end.rank].host);
-	write_ms(file, outlier->excess);
-	write_text(file, outlier->kind < COLUMNS ? column_names[outlier->kind] : "");
-	fprintf(file, ",%d", outlier->nodes);
+	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
+	add_cell(row, "started", "%s.%06dZ", started, (int)(run->start % 1000000));
+	add_cell(row, "nodes", "%d", run->size / run->n);
+	add_cell(row, "ppn", "%d", run->n);
+	add_cell(row, "ranks", "%d", run->size);
+	add_ms(row, "time_ms", run->time);
+	add_ms(row, "corrected_ms", run->corrected);
+	add_cell(row, "slowest_rank", "%d", run->slowest);
+	add_cell(row, "slowest_host", "%s", run->records[run->slowest].host);
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+		add_value(row, columns[i], sum_path(run, path, columns[i]));
+	add_cell(row, "outlier", "%s", late ? column_names[late->column] : "");
+	add_cell(row, "outlier_rank", late ? "%d" : "", rank);
+	add_cell(row, "outlier_host", "%s", late ? run->records[rank].host : "");
+	add_ms(row, "outlier_ms", late ? outlier->excess : UNKNOWN);
+	add_cell(row, "outlier_kind", "%s", has_kind ? column_names[outlier->kind] : "");
+	add_cell(row, "outlier_nodes", late ? "%d" : "", outlier->nodes);
+	add_ms(row, "mpi_init_max_ms", summarise(run, NULL, WHOLE_INIT).max);
+	add_ms(row, "offset_ms", run->offsets[run->worst_clock].value);
+	add_cell(row, "offset_host", "%s", run->records[run->worst_clock * run->n].host);
+	add_cell(row, "reference_host", "%s", run->records[run->reference_clock * run->n].host);
+	add_ms(row, "offset_bound_ms", run->offsets[run->worst_clock].bound);
+	add_cell(row, "program", "%s", run->program);
+	add_cell(row, "executable_bytes", "%lld", (long long)run->program_bytes);
+	add_cell(row, "mpi", "%s", part(run->mpi, ','));
+	add_cell(row, "daemon", "%s", part(run->records[0].parent, '.')); /* mpirun.openmpi */
+	add_cell(row, "fence_interface", "%s", run->fence_interface ? run->fence_interface : "");
 }
 
 /* Appends the result's row to the file of --csv. Returns the exit status. */
 int append_row(const struct run *run, const struct path *path, const struct outlier *outlier)
 {
-	const char *header = make_header(
-		"started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host",
-		path_columns,
-		"outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,"
-		"mpi_init_max_ms,offset_ms,offset_host,reference_host,offset_bound_ms,program,"
-		"executable_bytes,mpi,daemon,fence_interface");
-	FILE *file = open_file("--csv", run->csv, header, true);
-	time_t seconds = (time_t)(run->start / 1000000);
-	char started[32];
+	struct row row = {.count = 0};
+	char header[HEADER_SIZE];
+	FILE *file;
 
+	describe_result(&row, run, path, outlier);
+	file = open_file("--csv", run->csv, &row, true, header);
 	if (!file)
 		return 1;
-	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
-	fprintf(file, "%s.%06dZ,%d,%d,%d", started, (int)(run->start % 1000000), run->size / run->n,
-		run->n, run->size);
-	write_ms(file, run->time);
-	write_ms(file, run->corrected);
-	fprintf(file, ",%d", run->slowest);
-	write_text(file, run->records[run->slowest].host);
-	for (const enum column *column = path_columns; *column < COLUMNS; column++)
-		write_value(file, *column, sum_path(run, path, *column));
-	write_outlier(file, run, outlier);
-	write_ms(file, summarise(run, NULL, WHOLE_INIT).max);
-	write_ms(file, run->offsets[run->worst_clock].value);
-	write_text(file, run->records[run->worst_clock * run->n].host);
-	write_text(file, run->records[run->reference_clock * run->n].host);
-	write_ms(file, run->offsets[run->worst_clock].bound);
-	write_text(file, run->program);
-	fprintf(file, ",%lld", (long long)run->program_bytes);
-	write_part(file, run->mpi, ',');
-	write_part(file, run->records[0].parent, '.'); /* Debian has mpirun.openmpi */
-	write_text(file, run->fence_interface ? run->fence_interface : "");
-	fputc('\n', file);
+	print_row(file, &row, header);
 	return close_file(file, run->csv);
+}
+
+/* Fills in ROW, that of RANK. */
+static void describe_rank(struct row *row, const struct run *run, int rank)
+{
+	static const enum column columns[] = {DAEMON, SPAWN,    EXEC,     SETUP,      INIT,
+					      FENCE,  WAIT,     EXCHANGE, WHOLE_INIT, COMPLETED,
+					      CPU,    CPU_WAIT, BLOCKED,  FAULTS};
+
+	row->count = 0;
+	add_cell(row, "rank", "%d", rank);
+	add_cell(row, "node", "%d", rank / run->n + 1);
+	add_cell(row, "host", "%s", run->records[rank].host);
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+		add_value(row, columns[i], run->values[rank].in[columns[i]]);
+	add_ms(row, "clock_offset_ms", correction(run, rank));
 }
 
 /* Writes a row for each rank to the file of --ranks, replacing its old rows. Returns the exit
  * status. */
 int write_ranks(const struct run *run)
 {
-	const char *header = make_header("rank,node,host", rank_columns, "clock_offset_ms");
-	FILE *file = open_file("--ranks", run->ranks, header, false);
+	struct row row;
+	char header[HEADER_SIZE];
+	FILE *file;
 
+	describe_rank(&row, run, 0);
+	file = open_file("--ranks", run->ranks, &row, false, header);
 	if (!file)
 		return 1;
 	for (int rank = 0; rank < run->size; rank++) {
-		fprintf(file, "%d,%d", rank, rank / run->n + 1);
-		write_text(file, run->records[rank].host);
-		for (const enum column *column = rank_columns; *column < COLUMNS; column++)
-			write_value(file, *column, run->values[rank].in[*column]);
-		write_ms(file, correction(run, rank));
-		fputc('\n', file);
+		describe_rank(&row, run, rank);
+		print_row(file, &row, header);
 	}
 	return close_file(file, run->ranks);
 }

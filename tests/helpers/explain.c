@@ -743,7 +743,10 @@ static void test_outliers(void)
 
 static FILE *open_rows(void)
 {
-	return open_file("--csv", "rows", "header\n", true);
+	static const struct row row = {1, {{"header", ""}}};
+	char header[HEADER_SIZE];
+
+	return open_file("--csv", "rows", &row, true, header);
 }
 
 static void add_row(FILE *file)
