@@ -66,9 +66,12 @@ struct work {
 	int64_t cpu, cpu_wait, faults;
 };
 
-/* The same since the process was created. Packed, because each rank sends many. */
+/* The same since the process was created. Packed, because each rank sends many. What exceeds the
+ * largest values, which are masks, is cut off. */
+#define LONGEST_READING 0x7fffffffff /* us: six days */
+#define MOST_READ_FAULTS 0x7fffff /* eight million */
 struct reading {
-	int64_t cpu : 40, cpu_wait : 40, faults : 24; /* up to 6 days, and 8 million faults */
+	int64_t cpu : 40, cpu_wait : 40, faults : 24;
 } __attribute__((packed));
 
 /* Returns what a process did between two readings. Threads that are in fences at the same time may

@@ -91,13 +91,16 @@ struct reading read_work(void)
 	 * selects a thread's CPU time as the scheduler accounts for it. */
 	clockid_t cpu = (clockid_t)(~(unsigned)thread << 3 | 6);
 	struct rusage usage;
-	struct reading work;
+	int64_t on_cpu, cpu_wait;
 	int before = errno;
 
 	getrusage(RUSAGE_SELF, &usage);
-	work = (struct reading){read_clock(cpu), read_cpu_wait(), usage.ru_majflt};
+	on_cpu = read_clock(cpu);
+	cpu_wait = read_cpu_wait();
 	errno = before;
-	return work;
+	return (struct reading){on_cpu & LONGEST_READING,
+				cpu_wait < 0 ? -1 : cpu_wait & LONGEST_READING,
+				usage.ru_majflt & MOST_READ_FAULTS};
 }
 
 /* Stores a reading of what this process has done so far as the one for MARK. */

@@ -67,6 +67,7 @@ REFUSE(Gather)
 REFUSE(Get_processor_name)
 REFUSE(Ibarrier)
 REFUSE(Ibcast)
+REFUSE(Initialized)
 REFUSE(Recv)
 REFUSE(Send)
 REFUSE(Sendrecv)
@@ -76,6 +77,39 @@ END
 cc -shared -fPIC -o "$tmp/libforeign.so" "$tmp/foreign.c" &&
 	cc -DPROGRAM -o "$tmp/foreign" "$tmp/foreign.c" -L"$tmp" -lforeign \
 		-Wl,-rpath,"$tmp" || exit 1
+
+# A stub of MPI for serial builds: in a library of its own, with a program (serial), and in a plugin,
+# whose run() calls it. The host loads the plugin, and does what the letters of its second argument
+# say: p: runs the plugin, which must reach its own stub; l: loads LIBRARY, an MPI; m: starts that.
+cat >"$tmp/stub.c" <<'END'
+static int calls;
+int MPI_Init(int *argc, char ***argv) { return (void)argc, (void)argv, calls++; }
+int run(void) { return MPI_Init(0, 0) == 0 && calls == 1; }
+END
+cat >"$tmp/host.c" <<'END'
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+	int (*run)(void), (*init)(int *, char ***), (*finalize)(void);
+	void *plugin = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL), *library = 0;
+
+	*(void **)&run = dlsym(plugin, "run");
+	for (const char *step = argv[3]; *step; step++) {
+		if (!library && *step != 'p')
+			library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+		*(void **)&init = dlsym(library, "MPI_Init");
+		if ((*step == 'p' && !run()) || (*step == 'm' && init(&argc, &argv) != 0))
+			return 9;
+	}
+	*(void **)&finalize = dlsym(library, "MPI_Finalize");
+	return finalize();
+}
+END
+echo 'int MPI_Init(int *, char ***);
+int main(int argc, char **argv) { return MPI_Init(&argc, &argv); }' >"$tmp/serial.c"
+cc -shared -fPIC -o "$tmp/libstub.so" "$tmp/stub.c" &&
+	cp "$tmp/libstub.so" "$tmp/plugin.so" && cc -o "$tmp/host" "$tmp/host.c" -ldl &&
+	cc -o "$tmp/serial" "$tmp/serial.c" -L"$tmp" -lstub -Wl,-rpath,"$tmp" || exit 1
 
 # A library whose dlsym calls the C library's
 cat >"$tmp/dlsym.c" <<'END'
@@ -290,6 +324,15 @@ for mpi in openmpi mpich; do
 	if [ $mpi = openmpi ]; then
 		expect deepbind 0 "LATE=$node $launch $unseen $library MPI_Init" "$result"
 	fi
+
+	# Programs that reach a stub of MPI, before or after an MPI or instead of it, go on.
+	with="../ziatest 2 '$srun' $tmp/host $library $tmp/plugin.so"
+	expect stub-alone 0 "../ziatest 2 '$srun' $tmp/serial" \
+		"$error nothing was measured: serial calls the MPI_Init of .*/libstub\.so, a stub .*"
+	expect stub-before 0 "$with plm" "$result" "$one_node"
+	expect stub-between 0 "$with lpm" \
+		"$error nothing was measured: the first MPI_Init that host calls is a stub .*"
+	expect stub-after 0 "$with lmp" "$result" "$one_node"
 
 	# Nothing is measured, or only what is looked up.
 	unknown="$error nothing was measured: Ziatest does not know the MPI library of foreign, \
