@@ -28,7 +28,6 @@ sources = ziaprobe.c $(sort $(wildcard observe/*.c explain/*.c))
 headers = $(wildcard observe/*.h explain/*.h)
 preparation = $(sort $(wildcard prepare/*.c))
 programs = ziatest ziaprobe libziaprobe.so job/rank
-records = $(patsubst %,.%.record,$(notdir $(programs)))
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c \
 	$(preparation) $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
@@ -46,39 +45,41 @@ job/rank_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o job/rank 
 
 all: $(programs) build.txt changes.diff
 
-# A program is rebuilt if its record has changed: the command, and the path of its compiler.
+# The commands, and the paths of their compilers. If one changes, all programs are rebuilt.
 compiler = $(shell readlink -f "$$(command -v $(firstword $($(1)_command)))")
-record = '$(subst ','\'',command: $($(1)_command) [$(call compiler,$(1))])'
-changed = $(shell printf '%s\n' $(call record,$(1)) | cmp -s - .$(notdir $(1)).record || echo FORCE)
-begin = @rm -f $@ .$(@F).record build.txt
-end = @printf '%s\n' $(call record,$@) >.$(@F).record
+quote = '$(subst ','\'',$(1))'
+commands = $(foreach program,$(programs),$(call quote,command: $($(program)_command) \
+	[$(call compiler,$(program))]))
+.commands: $(shell printf '%s\n' $(commands) | cmp -s - .commands || echo FORCE)
+	@printf '%s\n' $(commands) >$@
 
-ziatest: ziatest.c $(wildcard prepare/*) $(call changed,ziatest)
+# What an earlier build has left must not look like the result of one that fails.
+begin = @rm -f $@ build.txt
+
+ziatest: ziatest.c $(wildcard prepare/*) .commands
 	$(begin)
 	$(ziatest_command)
-	$(end)
 
-.pad ziaprobe: $(call changed,ziaprobe)
-.pad:
+.pad: .commands
 	@head -c $(PAD) /dev/urandom >$@
-ziaprobe: .pad $(sources) $(headers)
+ziaprobe: .pad $(sources) $(headers) .commands
 	$(begin)
 	$(ziaprobe_command)
 	@rm .pad
 	@[ $$(wc -c <$@) -ge $(PAD) ] || { echo >&2 \
 		'$@ is smaller than $(PAD) bytes: the pad is missing; check CFLAGS and LDFLAGS'; \
 		exit 1; }
-	$(end)
+	@[ -z '$(FENCE)' ] || LC_ALL=C readelf -lW $@ | grep -q INTERP || { echo >&2 \
+		'$@ was linked statically, although no flag says so; run make LDFLAGS=-static'; \
+		exit 1; }
 
-libziaprobe.so: $(wildcard preload/*) $(sources) $(headers) $(call changed,libziaprobe.so)
+libziaprobe.so: $(wildcard preload/*) $(sources) $(headers) .commands
 	$(begin)
 	$(libziaprobe.so_command)
-	$(end)
 
-job/rank: $(rank_sources) $(headers) $(call changed,job/rank)
+job/rank: $(rank_sources) $(headers) .commands
 	$(begin)
 	$(job/rank_command)
-	$(end)
 
 # build.txt records how the programs were built, and changes.diff how the sources differ from the
 # commit. run_ziatest.sh archives both.
@@ -89,7 +90,7 @@ recorded = $(filter-out %.md %/__pycache__ job/rank,$(sort \
 build.txt: $(programs) changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
-	cat $(records); \
+	cat .commands; \
 	echo "compiler: $$($(CC) --version 2>&1 | head -n 1)"; \
 	echo "MPI compiler: $$($(MPICC) --version 2>&1 | head -n 1)"; \
 	stat -Lc 'size: %s %n' $(programs); \
@@ -139,7 +140,7 @@ install:
 	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
 	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
 clean:
-	rm -f $(programs) $(records) build.txt changes.diff .pad \
+	rm -f $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv
 
 .NOTPARALLEL:	# 'make -j clean all' must clean first.

@@ -38,6 +38,15 @@ __attribute__((format(printf, 3, 4))) static void add_cell(struct row *row, cons
 			*c = '?';
 }
 
+/* Appends to ROW the cell NAME with NUMBER; it is empty if that is UNKNOWN. */
+static void add_number(struct row *row, const char *name, int64_t number)
+{
+	if (number == UNKNOWN)
+		add_cell(row, name, "%s", "");
+	else
+		add_cell(row, name, "%lld", (long long)number);
+}
+
 /* Appends to ROW the cell NAME with US in ms; it is empty if US is UNKNOWN. */
 static void add_ms(struct row *row, const char *name, int64_t us)
 {
@@ -53,7 +62,7 @@ static void add_value(struct row *row, enum column column, int64_t value)
 	char name[30];
 
 	if (column == FAULTS) {
-		add_cell(row, "faults", value == UNKNOWN ? "" : "%lld", (long long)value);
+		add_number(row, "faults", value);
 		return;
 	}
 	snprintf(name, sizeof name, "%s_ms", column_names[column]);
@@ -189,28 +198,28 @@ static void describe_result(struct row *row, const struct run *run, const struct
 
 	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
 	add_cell(row, "started", "%s.%06dZ", started, (int)(run->start % 1000000));
-	add_cell(row, "nodes", "%d", run->size / run->n);
-	add_cell(row, "ppn", "%d", run->n);
-	add_cell(row, "ranks", "%d", run->size);
+	add_number(row, "nodes", run->size / run->n);
+	add_number(row, "ppn", run->n);
+	add_number(row, "ranks", run->size);
 	add_ms(row, "time_ms", run->time);
 	add_ms(row, "corrected_ms", run->corrected);
-	add_cell(row, "slowest_rank", "%d", run->slowest);
+	add_number(row, "slowest_rank", run->slowest);
 	add_cell(row, "slowest_host", "%s", run->records[run->slowest].host);
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		add_value(row, columns[i], sum_path(run, path, columns[i]));
 	add_cell(row, "outlier", "%s", late ? column_names[late->column] : "");
-	add_cell(row, "outlier_rank", late ? "%d" : "", rank);
+	add_number(row, "outlier_rank", late ? rank : UNKNOWN);
 	add_cell(row, "outlier_host", "%s", late ? run->records[rank].host : "");
 	add_ms(row, "outlier_ms", late ? outlier->excess : UNKNOWN);
 	add_cell(row, "outlier_kind", "%s", has_kind ? column_names[outlier->kind] : "");
-	add_cell(row, "outlier_nodes", late ? "%d" : "", outlier->nodes);
+	add_number(row, "outlier_nodes", late ? outlier->nodes : UNKNOWN);
 	add_ms(row, "mpi_init_max_ms", summarise(run, NULL, WHOLE_INIT).max);
 	add_ms(row, "offset_ms", run->offsets[run->worst_clock].value);
 	add_cell(row, "offset_host", "%s", run->records[run->worst_clock * run->n].host);
 	add_cell(row, "reference_host", "%s", run->records[run->reference_clock * run->n].host);
 	add_ms(row, "offset_bound_ms", run->offsets[run->worst_clock].bound);
 	add_cell(row, "program", "%s", run->program);
-	add_cell(row, "executable_bytes", "%lld", (long long)run->program_bytes);
+	add_number(row, "executable_bytes", run->program_bytes);
 	add_cell(row, "mpi", "%s", part(run->mpi, ','));
 	add_cell(row, "daemon", "%s", part(run->records[0].parent, '.')); /* mpirun.openmpi */
 	add_cell(row, "fence_interface", "%s", run->fence_interface ? run->fence_interface : "");
@@ -239,8 +248,8 @@ static void describe_rank(struct row *row, const struct run *run, int rank)
 					      CPU,    CPU_WAIT, BLOCKED,  FAULTS};
 
 	row->count = 0;
-	add_cell(row, "rank", "%d", rank);
-	add_cell(row, "node", "%d", rank / run->n + 1);
+	add_number(row, "rank", rank);
+	add_number(row, "node", rank / run->n + 1);
 	add_cell(row, "host", "%s", run->records[rank].host);
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		add_value(row, columns[i], run->values[rank].in[columns[i]]);
