@@ -252,6 +252,8 @@ static void test_leftovers(void)
 	is_launched_by("hydra_pmi_proxy", OMPI PMI SLURM, 64, 63);
 	is_launched_by("flux-shell", PMI FLUX SLURM, 5, 4);
 	is_launched_by("prted", PMI SLURM "PMIX_RANK=3", -1, 3);
+	is_launched_by("prted", SLURM "PMIX_RANK=3", -1, 3); /* a task of Slurm runs prted */
+	is_launched_by("slurmstepd", SLURM "PMIX_RANK=3", 6, 2);
 	is_launched_by("sh", OMPI PMI SLURM, 1, 0);
 }
 
