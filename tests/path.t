@@ -146,7 +146,7 @@ delay() {
 		of_rack exec
 		launch="$ziatest '$launcher {} \"../a) (b c, cut here\"'" ;;
 	hidden)	# slurmstepd, from ranks without CAP_SYS_PTRACE that are not in group 1
-		of_node exec
+		of_node spawn
 		add=expect_alone
 		prepare="$prepare
 			mount -o remount,hidepid=2,gid=1 /proc || echo ziaprobe: no hidepid"
