@@ -9,8 +9,10 @@
  *
  *	SECONDS after the start		the signal comes, to that thread, which prints, and exits
  *					a second later
- *	1.5 seconds later		it comes to the process: any thread does the same or, if
- *					one has begun, exits at once
+ *	a second later			it comes to the process, and any thread does the same,
+ *					unless that thread has begun
+ *	two seconds later		it comes to the process again, which exits at once if
+ *					that thread had begun
  *	2.9 seconds later		the kernel kills the process
  *
  * On the clock: arm(), if its option is given; with --where, also its handler.
@@ -45,7 +47,7 @@ static struct {
 	[WHERE] = {"the moment of --where", "note", "after", .signal = 0},
 };
 
-static atomic_int timed_out; /* the handler may run in another thread */
+static atomic_int timed_out; /* how many signals of the timeout have come, to any thread */
 
 /* Sleeps for a second, whatever signals arrive. */
 void sleep_second(void)
@@ -99,23 +101,27 @@ static int create_timer(int signal, pid_t thread)
 	return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0 ? timer : NO_TIMER;
 }
 
-/* Starts TIMER, which expires once, in US > 0 us. Passes what the system call takes: on 32-bit
- * systems, libc's struct itimerspec may differ. */
-static void start_timer(int timer, int64_t us)
+/* Starts TIMER, which expires in US > 0 us, and then every INTERVAL seconds, if that is not 0.
+ * Passes what the system call takes: on 32-bit systems, libc's struct itimerspec may differ. */
+static void start_timer(int timer, int64_t us, int interval)
 {
-	const __kernel_long_t spec[] = {0, 0, us / 1000000, us % 1000000 * 1000};
+	const __kernel_long_t spec[] = {interval, 0, us / 1000000, us % 1000000 * 1000};
 
 	syscall(SYS_timer_settime, timer, 0, spec, NULL);
 }
 
 /* The handler of the timeout: prints what this rank is doing, waits, and exits with status 124.
  * Waiting gives the other ranks a second to print too, before the launcher sees a process fail and
- * ends the job. If this hangs, as when stderr is a pipe that nobody reads, the next signal, which
+ * ends the job. If this hangs, as when stderr is a pipe that nobody reads, the third signal, which
  * any thread may handle, ends the process. */
 static void time_out(int signal)
 {
+	int before = atomic_fetch_add(&timed_out, 1);
+
 	(void)signal;
-	if (atomic_exchange(&timed_out, 1))
+	if (before == 1)
+		return;
+	if (before > 1)
 		_exit(124);
 	say_at(TIMEOUT, find_doing());
 	sleep_second();
@@ -199,10 +205,10 @@ void arm(enum alarm alarm, const char *seconds)
 	/* The inherited mask may block it. */
 	sigprocmask(SIG_UNBLOCK, &signals, &alarms[alarm].old_mask);
 	if (alarm == TIMEOUT) {
-		start_timer(timer[1], left + 1500000);
-		start_timer(timer[2], left + 2900000);
+		start_timer(timer[1], left + 1000000, 1);
+		start_timer(timer[2], left + 2900000, 0);
 	}
-	start_timer(timer[0], left); /* last, because the signal may come at once */
+	start_timer(timer[0], left, 0); /* last, because the signal may come at once */
 }
 
 /* Undoes what arm() has done, if it was called for ALARM. */
