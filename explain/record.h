@@ -120,7 +120,7 @@ struct run {
 	const char *program, *mpi; /* the executable's name, MPI's version */
 	int64_t program_bytes;
 	const char *fence_interface; /* "PMIx", "PMI2" or "PMI"; NULL if there are no fences */
-	bool verbose; /* whether to print the report of -v */
+	int verbose; /* 1 to print the report, 2 to add the table of all ranks */
 	const char *csv, *ranks; /* the files to write, or NULL */
 	void *(*new_array)(int count, size_t size); /* zeroed; ends the job if memory is short */
 

@@ -1,6 +1,6 @@
 /*
- * report.c - what -v prints after the result: the outlier, the critical path, a table of all ranks,
- * and details of the run
+ * report.c - what -v prints after the result: the outlier, the critical path, with -vv a table of
+ * all ranks, and details of the run
  */
 #include "analysis.h"
 
@@ -106,7 +106,7 @@ static void print_path(const struct run *run, const struct path *path)
 {
 	static const int widths[COLUMNS] = {[CPU] = 7, [CPU_WAIT] = 8, [BLOCKED] = 7, [FAULTS] = 6};
 
-	fputs("\ncritical path        ms", out);
+	fputs("\ncritical path        ms      median", out);
 	for (enum column column = CPU; column <= FAULTS; column++)
 		fprintf(out, "  %*s", widths[column], column_names[column]);
 	fputs("  rank\n", out);
@@ -116,6 +116,9 @@ static void print_path(const struct run *run, const struct path *path)
 
 		fprintf(out, "%-13s", column_names[phase->column]);
 		print_ms(out, 10, phase->us);
+		print_ms(out, 12,
+			 phase->column == CLOCK ? UNKNOWN
+						: summarise(run, phase, phase->column).median);
 		for (enum column column = CPU; column <= FAULTS; column++)
 			print_value(out, 2 + widths[column], column,
 				    phase_value(run, phase, column));
@@ -189,7 +192,8 @@ int print_report(const struct run *run, const struct path *path, const struct ou
 			run->n, run->size, run->size > 1 ? "s" : "");
 		print_outlier(run, outlier);
 		print_path(run, path);
-		print_table(run);
+		if (run->verbose > 1)
+			print_table(run);
 		if (run->fences > 0)
 			fprintf(out, "fences: %d, %s\n", run->fences, run->fence_interface);
 		else
@@ -201,7 +205,7 @@ int print_report(const struct run *run, const struct path *path, const struct ou
 		printed = fclose(out) == 0 && dprintf(STDERR_FILENO, "%s", text) >= 0;
 	}
 	if (!printed)
-		print_error("cannot print the report of --verbose: %s; redirect stderr to a file "
+		print_error("cannot print the report: %s; redirect stderr to a file "
 			    "that can be written\n",
 			    strerror(errno));
 	free(text);

@@ -21,7 +21,7 @@ static void take_options(int *argc, char **argv, struct run *run)
 
 		words = 2;
 		if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
-			run->verbose = true;
+			run->verbose++;
 			words = 1;
 		} else if (value && strcmp(option, "--csv") == 0) {
 			run->csv = value;

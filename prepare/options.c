@@ -13,7 +13,8 @@ static const char help[] =
 	"            contain {}, which N replaces, or begin with N={} if no option takes N.\n"
 	"            Default: mpirun -npernode\n"
 	"  program   measure this MPI program, unmodified, instead of ziaprobe\n\n"
-	"  -v, --verbose          also print where the time went\n"
+	"  -v, --verbose          also print where the time went; if given twice (-vv), add\n"
+	"                         a table of all ranks\n"
 	"  --csv FILE             append the result to FILE as one row\n"
 	"  --ranks FILE           write one row for each rank to FILE\n"
 	"  -t, --timeout SECONDS  end all ranks SECONDS after the start, and print what\n"
@@ -157,7 +158,7 @@ char **read_options(int argc, char **argv, char **arguments)
 			fail(2, "unknown option or missing value: '%s'", current);
 		current = argv[optind];
 		if (option == 'v') {
-			if (!verbose++)
+			if (verbose++ < 2)
 				*end++ = names['v'];
 			continue;
 		}

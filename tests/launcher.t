@@ -42,7 +42,7 @@ for option in '-t 30' --timeout=0030; do
 	# shellcheck disable=SC2086 # one word or two
 	run ziatest $option -vv 4 fake
 	like "$option and -vv are passed on" "$out" \
-		"\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[30\]\[--verbose\]"
+		"\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[30\](\[--verbose\]){2}"
 done
 for option in '-w 0.75' --where=0.75; do
 	# shellcheck disable=SC2086 # one word or two

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The reports: the output of -v and the files of --csv and --ranks have fixed rows, columns and
+# The reports: the output of -vv and the files of --csv and --ranks have fixed rows, columns and
 # names, and agree to the microsecond.
 . "$(dirname "$0")/lib.sh"
 needs_cluster
@@ -26,12 +26,12 @@ kind="(, mostly (on the CPU|waiting for a CPU$share|blocked))?"
 
 # phase NAME REST: a row of the path
 phase() {
-	printf '%s' "\\|$1 +[0-9]+\\.[0-9]{3} {38}$rank${2-}"
+	printf '%s' "\\|$1( +[0-9]+\\.[0-9]{3}){2} {38}$rank${2-}"
 }
 
 # own NAME: a row of the path that shows what the process did
 own() {
-	printf '%s' "\\|$1 +[0-9]+\\.[0-9]{3}( +[0-9]+\\.[0-9]{3}){3} +[0-9]+  $rank"
+	printf '%s' "\\|$1( +[0-9]+\\.[0-9]{3}){5} +[0-9]+  $rank"
 }
 
 # row NAME REST: a row of the table
@@ -39,13 +39,13 @@ row() {
 	printf '%s' "\\|$1( +[0-9]+\\.[0-9]{3}){3}  $rank${2-}"
 }
 
-# listing SIZE PARTNER CLOCK: what -v prints, with the size of the job, the partner of the slowest
+# listing SIZE PARTNER CLOCK: what -vv prints, with the size of the job, the partner of the slowest
 # rank's exchange, and the line on clocks
 listing() {
 	printf '%s' "[0-9]+\\.[0-9]{3} ms, $1\\|" \
 		"outlier: (none$share|[a-z]+ of rank $rank( $partner)?$others( $partner)?, " \
 		"[0-9]+\\.[0-9]{3} ms above the median$kind)\\|" \
-		'\|critical path        ms      cpu  cpu_wait  blocked  faults  rank' \
+		'\|critical path        ms      median      cpu  cpu_wait  blocked  faults  rank' \
 		"$(phase daemon ', slurmstepd')$(phase spawn)$(own exec)$phases$init" \
 		"$(phase exchange "$2")\\|" \
 		'\|ms                  min      median         max  slowest rank' \
@@ -139,13 +139,13 @@ for mpi in openmpi mpich; do
 	chmod +x "$dir/rename" "$dir/preload"
 	files='--csv csv --ranks ranks 2'
 
-	expect plain 0 "../ziatest --csv csv 2 '$srun'; $leaks ../ziatest -v $files '$srun'" \
+	expect plain 0 "../ziatest --csv csv 2 '$srun'; $leaks ../ziatest -vv $files '$srun'" \
 		"$result" "$result"
 	expect one 0 ": >csv; printf '%s\n' $ranks_header 0 1 2 3 >ranks
-		$leaks ../ziatest -v $files 'srun -N 1 -n 2 --ntasks-per-node'" \
+		$leaks ../ziatest -vv $files 'srun -N 1 -n 2 --ntasks-per-node'" \
 		"$result" "$one_node"
-	expect named 0 "../ziatest -v $files '$srun {} ../rename'" "$result"
-	expect by-hand 0 "../ziatest -v $files '$srun'" "$result"
+	expect named 0 "../ziatest -vv $files '$srun {} ../rename'" "$result"
+	expect by-hand 0 "../ziatest -vv $files '$srun'" "$result"
 	"mpicc.$mpi" -DPAD=4096 -o "$dir/by-hand/ziaprobe" ziaprobe.c observe/*.c explain/*.c
 	expect quoted 0 \
 		"../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$mpirun'" "$result"
@@ -159,7 +159,7 @@ for mpi in openmpi mpich; do
 	for file in hidden zeros; do
 		expect schedstat-$file 0 "echo 0 0 0 >zeros
 			SCHEDSTAT=\$PWD/$file \
-			../ziatest -v $files '$srun {} ../preload schedstat'" "$result"
+			../ziatest -vv $files '$srun {} ../preload schedstat'" "$result"
 	done
 
 	expect schedstat-timeout 124 \
@@ -177,7 +177,7 @@ cpu [0-9]+ ms"
 			dd if=/dev/zero of=cold bs=4096 count=512 conv=fsync
 			dd if=cold iflag=nocache count=0
 			exec 2>&3
-			RANK=$cold ../ziatest -v $files '$srun {} ../preload cold'" "$result"
+			RANK=$cold ../ziatest -vv $files '$srun {} ../preload cold'" "$result"
 	fi
 	run_cases 2
 
@@ -197,7 +197,7 @@ cpu [0-9]+ ms"
 	for file in hidden zeros; do
 		like "$mpi: the path if schedstat is $file" \
 			"$(sed -n '/^critical/,/^$/s/^exec/&/p' schedstat-$file/out)" \
-			"exec +[0-9.]+ +[0-9]+\\.[0-9]{3} {19}[ 0-9]{8}  $rank"
+			"exec( +[0-9.]+){2} +[0-9]+\\.[0-9]{3} {19}[ 0-9]{8}  $rank"
 		like "$mpi: the outlier if schedstat is $file" \
 			"$(sed -n 's/^outlier: //p' schedstat-$file/out)" \
 			"none$share|.* above the median"
@@ -235,7 +235,7 @@ cpu [0-9]+ ms"
 	is "$mpi: the daemon if no fences are seen" \
 		"$(awk -F , 'NR == 2 { print $(NF - 1) "," $NF }' by-hand/csv)" slurmstepd,
 	ok "$mpi: a header in an empty file" [ "$(sed 1q one/csv)" = "$csv_header" ]
-	stamp_us=$(sed -n '4,$s/.* \([0-9]*\) 2 --verbose.*/\1/p' plain/out)
+	stamp_us=$(sed -n '4,$s/.* \([0-9]*\) 2 --verbose --verbose.*/\1/p' plain/out)
 	like "$mpi: started is the stamp" "$(sed -n 3p plain/csv)" \
 		".*T.*:.*:.*\.$(printf %06d "$stamp_us")Z,.*"
 	is "$mpi: odd host names" "$(sed -n 's/^exchange .*with . on //p' named/out | uniq)

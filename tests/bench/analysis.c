@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 	if (size == 0)
 		return 2;
 	run.program = run.mpi = run.fence_interface = "";
-	run.verbose = true;
+	run.verbose = 2;
 	run.csv = "/dev/null";
 	run.records = allocate(size, sizeof *run.records);
 	for (int rank = 0; rank < size; rank++) {
