@@ -100,8 +100,13 @@ struct outlier {
 };
 
 void find_path(const struct run *run, struct path *path);
+int count_late(const struct run *run, const struct outlier *outlier, int block);
 struct outlier find_outlier(const struct run *run, const struct path *path);
 int64_t sum_path(const struct run *run, const struct path *path, enum column column);
+
+/* ---- names.c: the names of an outlier's nodes, as Slurm writes them ---- */
+
+void print_late_nodes(FILE *file, const struct run *run, const struct outlier *outlier);
 
 /* ---- report.c: what -v prints, and the names and formats that files.c uses as well ---- */
 

@@ -49,21 +49,15 @@ static enum column find_kind(const struct run *run, const struct phase *phase)
 	return kind;
 }
 
-/* Counts the ranks that have at least half of the excess of OUTLIER in the same phase, and their
- * nodes: what is slow is often not a node, but a rack. */
-static void count_alike(const struct run *run, struct outlier *outlier)
+/* Returns how many ranks of BLOCK have at least half of the excess of OUTLIER in the same phase. */
+int count_late(const struct run *run, const struct outlier *outlier, int block)
 {
 	int64_t least = outlier->phase->us - outlier->excess / 2;
-	int ranks = 0, latest_block = -1;
+	int late = 0;
 
-	for (int rank = 0; rank < run->size; rank++) {
-		if (find_phase(run, rank, outlier->phase->end.mark).us < least)
-			continue;
-		ranks++;
-		outlier->nodes += rank / run->n != latest_block;
-		latest_block = rank / run->n;
-	}
-	outlier->others = ranks - 1;
+	for (int rank = block * run->n; rank < (block + 1) * run->n; rank++)
+		late += find_phase(run, rank, outlier->phase->end.mark).us >= least;
+	return late;
 }
 
 /* Finds the phase of PATH that is furthest above the median of the same phase over all ranks.
@@ -91,7 +85,13 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 	}
 	if (outlier.phase) {
 		outlier.kind = find_kind(run, outlier.phase);
-		count_alike(run, &outlier);
+		outlier.others = -1;
+		for (int block = 0; block < run->size / run->n; block++) {
+			int late = count_late(run, &outlier, block);
+
+			outlier.others += late;
+			outlier.nodes += late > 0; /* What is slow is often a rack, not a node. */
+		}
 	}
 	return outlier;
 }

@@ -121,6 +121,7 @@ struct run {
 	int64_t program_bytes;
 	const char *fence_interface; /* "PMIx", "PMI2" or "PMI"; NULL if there are no fences */
 	int verbose; /* 1 to print the report, 2 to add the table of all ranks */
+	bool where; /* whether --where was given */
 	const char *csv, *ranks; /* the files to write, or NULL */
 	void *(*new_array)(int count, size_t size); /* zeroed; ends the job if memory is short */
 

@@ -1,6 +1,6 @@
 /*
- * report.c - what -v prints after the result: the outlier, the critical path, with -vv a table of
- * all ranks, and details of the run
+ * report.c - what -v prints after the result: the outlier, what to do next, the critical path, with
+ * -vv a table of all ranks, and details of the run
  */
 #include "analysis.h"
 
@@ -90,16 +90,44 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 	if (outlier->others > 0)
 		fprintf(out, " and %d more rank%s%s", outlier->others,
 			outlier->others > 1 ? "s" : "", is_group ? "" : " there");
-	if (is_group)
-		fprintf(out, ", on %d of %d nodes", outlier->nodes, run->size / run->n);
-	else
+	if (is_group) {
+		fprintf(out, ", on %d of %d nodes (", outlier->nodes, run->size / run->n);
+		print_late_nodes(out, run, outlier);
+		fputc(')', out);
+	} else {
 		print_partner(run, phase->column, phase->end.rank, " with ");
+	}
 	fputs(", ", out);
 	print_ms(out, 0, outlier->excess);
 	fprintf(out, " ms above the median%s", kinds[outlier->kind]);
 	if (outlier->kind == CPU_WAIT)
 		print_shared_cpus(run, phase->end.rank);
 	fputc('\n', out);
+}
+
+/* For a delay to be met again in another launch at the same moment, it must be long, in us, and
+ * long in proportion to that moment, because launches differ. */
+enum { LONG_DELAY = 500000, LONG_PART = 4 };
+
+/* If it is certain what to do next, prints it: the calls of a rank that is late in MPI_Init can be
+ * seen halfway between when most ranks have done what it does, and when it has. */
+static void print_next(const struct run *run, const struct outlier *outlier)
+{
+	const struct phase *phase = outlier->phase;
+	const struct record *record;
+	bool is_program;
+	int64_t moment;
+
+	if (!phase || phase->column != INIT || run->where || outlier->excess < LONG_DELAY)
+		return;
+	moment = phase->end.at - outlier->excess / 2;
+	if (outlier->excess < moment / LONG_PART)
+		return;
+	record = run->records + phase->end.rank;
+	is_program = record->at[LIBRARIES_LOADED] != UNKNOWN; /* otherwise it is ziaprobe */
+	fprintf(out, "next: add --where %.1f%s to see the calls that %s is in\n",
+		(double)(moment + correction(run, phase->end.rank)) / 1e6,
+		is_program ? " --start-only" : "", record->host);
 }
 
 static void print_path(const struct run *run, const struct path *path)
@@ -191,6 +219,7 @@ int print_report(const struct run *run, const struct path *path, const struct ou
 		fprintf(out, " ms, %d node%s x %d = %d rank%s\n", nodes, nodes > 1 ? "s" : "",
 			run->n, run->size, run->size > 1 ? "s" : "");
 		print_outlier(run, outlier);
+		print_next(run, outlier);
 		print_path(run, path);
 		if (run->verbose > 1)
 			print_table(run);

@@ -33,6 +33,7 @@ static void take_options(int *argc, char **argv, struct run *run)
 		} else if (to_ms(value) > 0 &&
 			   (strcmp(option, "-w") == 0 || strcmp(option, "--where") == 0)) {
 			where = value;
+			run->where = true;
 		} else {
 			break;
 		}

@@ -69,9 +69,13 @@ of_node() {
 of_rack() {
 	next=$(((rank / 2 + 1) % blocks))
 	slow="$node n$((next + 1))"
+	names="$((rank / 2 + 1))-$((next + 1))"
+	if [ $next -eq 0 ]; then	# the last node and the first
+		names=1,$blocks
+	fi
 	row="$1 [0-7] on ($node|n$((next + 1)))"
 	outlier="$1 of rank [0-7] on ($node|n$((next + 1))) and 3 more ranks, on 2 of 4 \
-nodes$(above "$1")"
+nodes \(n\[$names\]\)$(above "$1")"
 	cells=$(printf "$1 %s\n" $first $((first + 1)) $((2 * next)) $((2 * next + 1)) | sort |
 		paste -s -d ' ' -)
 }

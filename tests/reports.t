@@ -20,8 +20,9 @@ partner='with [2367] on n[24]'
 work="$ms,$ms,$ms,[0-9]+"	# cpu_ms to faults
 outlier="(,,,,,|[a-z]+,[0-7],n[1-4],$ms,(cpu|cpu_wait|blocked)?,[1-4])"
 error='ziaprobe: error:'
-others='( and 1 more rank there| and [1-7] more ranks?, on [2-4] of 4 nodes)?'
+others='( and 1 more rank there| and [1-7] more ranks?, on [2-4] of 4 nodes [(]n\[[-1-4,]+\][)])?'
 share='( [(]2 ranks share 1 CPU[)])?'	# if this machine has only one
+next='(next: add --where [0-9]+[.][0-9] to see the calls that n[1-4] is in\|)?'
 kind="(, mostly (on the CPU|waiting for a CPU$share|blocked))?"
 
 # phase NAME REST: a row of the path
@@ -44,7 +45,7 @@ row() {
 listing() {
 	printf '%s' "[0-9]+\\.[0-9]{3} ms, $1\\|" \
 		"outlier: (none$share|[a-z]+ of rank $rank( $partner)?$others( $partner)?, " \
-		"[0-9]+\\.[0-9]{3} ms above the median$kind)\\|" \
+		"[0-9]+\\.[0-9]{3} ms above the median$kind)\\|$next" \
 		'\|critical path        ms      median      cpu  cpu_wait  blocked  faults  rank' \
 		"$(phase daemon ', slurmstepd')$(phase spawn)$(own exec)$phases$init" \
 		"$(phase exchange "$2")\\|" \

@@ -1,6 +1,7 @@
 /* Tests functions of explain/, which need no MPI. Prints TAP. Writes to the current directory. */
 #include "../../explain/clocks.c"
 #include "../../explain/judge.c"
+#include "../../explain/names.c"
 
 static void (*meanwhile)(void); /* is called once, after the next line has been read */
 
@@ -800,23 +801,113 @@ static int print_to(const char *name)
 	return status;
 }
 
-/* Prints the report of the run, and checks that its line on the outlier is TEXT. */
-static void is_line(const char *text, const char *name)
+/* Prints the report of the run, and checks that its line that begins with START goes on with TEXT
+ * or, if that is NULL, that there is none. Makes up the next run. */
+static void is_line_of(const char *start, const char *text, const char *name)
 {
-	char line[200] = "";
+	char line[200], got[200] = "";
 	FILE *file;
 
 	for (int rank = 0; rank < RANKS; rank++)
 		sprintf(run.records[rank].host, "n%d", rank / run.n + 1);
 	print_to("report");
 	file = fopen("report", "r");
-	while (fgets(line, sizeof line, file) && strncmp(line, "outlier: ", 9) != 0)
-		;
+	while (fgets(line, sizeof line, file))
+		if (strncmp(line, start, strlen(start)) == 0)
+			sprintf(got, "%.*s", (int)strcspn(line, "\n"), line);
 	fclose(file);
-	line[strcspn(line, "\n")] = '\0';
-	if (!ok(strncmp(line, "outlier: ", 9) == 0 && strcmp(line + 9, text) == 0, name))
-		printf("#  got: %s\n# like: outlier: %s\n", line, text);
+	if (!ok(text ? *got && strcmp(got + strlen(start), text) == 0 : !*got, name))
+		printf("#  got: %s\n# like: %s%s\n", got, start, text ? text : " (none)");
 	make_up();
+}
+
+static void is_line(const char *text, const char *name)
+{
+	is_line_of("outlier: ", text, name);
+}
+
+/* Checks that TEXT is the list of HOSTS, which are separated by blanks, and of which the last ones
+ * may not fit: LEFT of them. */
+static void is_list(const char *hosts, const char *text, int left)
+{
+	char copy[1000], got[TEXT_SIZE], *rest = strcpy(copy, hosts), *host;
+	struct list list = {.range = 0};
+	bool is_full = false;
+
+	while ((host = strsep(&rest, " "))) {
+		is_full = is_full || !add_name(&list, host);
+		left -= is_full;
+	}
+	format_list(&list, got);
+	if (!ok(strcmp(got, text) == 0 && left == 0, hosts))
+		printf("#  got: %s, %d\n# like: %s\n", got, left, text);
+}
+
+static void test_names(void)
+{
+	const char *longest = "x123456789-123456789-123456789-123456789-123456789-123456789-123";
+
+	is_list("n5", "n5", 0);
+	is_list("n5 n6", "n[5-6]", 0);
+	is_list("n5 n6 n7 n9 n11 n12", "n[5-7,9,11-12]", 0);
+	is_list("n9 n10 n99 n100", "n[9-10,99-100]", 0);
+	is_list("n08 n09 n10 n11", "n[08-11]", 0);
+	is_list("n098 n099 n100", "n[098-100]", 0);
+	is_list("n8 n09 n010", "n[8,09,010]", 0);
+	is_list("n6 n5", "n[6,5]", 0); /* in the order of the job */
+	is_list("n5 n5", "n[5,5]", 0); /* of two containers */
+	is_list("login n1", "login,n1", 0);
+	is_list("login login", "login,login", 0);
+	is_list("n1 m2 m3 n4", "n1,m[2-3],n4", 0);
+	is_list("1 2 10", "[1-2,10]", 0);
+	is_list("x3c0s1b0n0 x3c0s1b0n1 x3c0s2b0n0", "x3c0s1b0n[0-1],x3c0s2b0n0", 0);
+	is_list("n5.hpc1.example.org n6.hpc1.example.org", "n[5-6]", 0);
+	is_list("n5-ib n6-ib", "n5-ib,n6-ib", 0); /* Slurm cannot read n[5-6]-ib. */
+	is_list("n99999999999999999999 n100000000000000000000",
+		"n[99999999999999999999,100000000000000000000]", 0);
+	is_list(longest, longest, 0);
+	is_list("nid-in-a-very-long-row-of-cabinets-001 nid-in-a-very-long-row-of-cabinets-002 "
+		"gpu-in-a-very-long-row-of-cabinets-003 gpu-in-a-very-long-row-of-cabinets-004",
+		"nid-in-a-very-long-row-of-cabinets-[001-002]", 2);
+}
+
+/* Makes up a run in which rank 4 is late by LATE ms in MPI_Init, BEFORE ms after the start. */
+static void delay_init(int before, int late)
+{
+	delay_all(PARENT_CREATED, before * ms);
+	delay(4, FENCE_ENTERED, late * ms);
+}
+
+static void test_next(void)
+{
+	const char *start = "next: ";
+
+	delay_init(0, 600);
+	is_line_of(start, "add --where 0.3 to see the calls that n3 is in", "halfway");
+	delay_init(0, 600);
+	run.records[4].at[LIBRARIES_LOADED] = run.records[4].at[MAIN_ENTERED];
+	is_line_of(start, "add --where 0.3 --start-only to see the calls that n3 is in",
+		   "a program");
+	delay_init(0, 600);
+	run.where = true;
+	is_line_of(start, NULL, "nothing if --where was given");
+	delay_init(0, 499);
+	is_line_of(start, NULL, "nothing if the delay is short");
+	delay_init(3000, 1000);
+	is_line_of(start, "add --where 3.5 to see the calls that n3 is in",
+		   "it was long in proportion to the launch");
+	delay_init(5000, 1000);
+	is_line_of(start, NULL, "and it was not");
+	delay(4, MAIN_ENTERED, 600 * ms);
+	is_line_of(start, NULL, "nothing for exec");
+	run.records[0].at[REPLY_RECEIVED] += 600 * ms;
+	is_line_of(start, NULL, "nothing for an exchange");
+	is_line_of(start, NULL, "nothing without an outlier");
+	delay_init(0, 600);
+	run.records[4].clock = (struct estimate){200 * ms, 1};
+	shift(4, PARENT_CREATED, MARKS, 200 * ms);
+	shift(5, PARENT_CREATED, MARKS, 200 * ms);
+	is_line_of(start, "add --where 0.5 to see the calls that n3 is in", "by its own clock");
 }
 
 static void test_lines(void)
@@ -831,15 +922,15 @@ static void test_lines(void)
 	delay(4, FENCE_ENTERED, 300 * ms);
 	shift(5, FENCE_ENTERED, FENCE_LEFT, 300 * ms);
 	shift(7, FENCE_ENTERED, FENCE_LEFT, 300 * ms);
-	is_line("init of rank 4 on n3 and 2 more ranks, on 2 of 4 nodes, 300.000 ms above the "
-		"median, mostly blocked",
+	is_line("init of rank 4 on n3 and 2 more ranks, on 2 of 4 nodes (n[3-4]), 300.000 ms above "
+		"the median, mostly blocked",
 		"ranks of two nodes");
 	run.records[0].at[REPLY_RECEIVED] += 300 * ms;
 	is_line("exchange of rank 0 on n1 with 2 on n2, 300.000 ms above the median", "a pair");
 	run.records[0].at[REPLY_RECEIVED] += 300 * ms;
 	run.records[4].at[REPLY_RECEIVED] += 300 * ms;
-	is_line("exchange of rank 0 on n1 with 2 on n2 and 1 more rank, on 2 of 4 nodes, 300.000 "
-		"ms above the median",
+	is_line("exchange of rank 0 on n1 with 2 on n2 and 1 more rank, on 2 of 4 nodes (n[1,3]), "
+		"300.000 ms above the median",
 		"pairs of several nodes");
 	run.n = 4; /* two blocks */
 	for (int rank = 0; rank < RANKS; rank++)
@@ -919,6 +1010,9 @@ int main(void)
 	test_files();
 	test_lines();
 	test_shared_cpus();
+	test_names();
+	make_up();
+	test_next();
 	is_interrupted(RANKS, NULL);
 	is_interrupted(RANKS - 1, "--where interrupted 1 rank in MPI_Init; if it slept");
 	is_interrupted(RANKS - 2, "--where interrupted 2 ranks in MPI_Init; if they slept");

@@ -72,7 +72,7 @@ file == 1 {
 	if (/, mostly blocked$/)
 		kind = "blocked"
 	outlier_nodes = 1
-	if (match($0, /, on [0-9]+ of [0-9]+ nodes, /)) {
+	if (match($0, /, on [0-9]+ of [0-9]+ nodes [(]/)) {
 		split(substr($0, RSTART), word, " ")
 		outlier_nodes = word[3]
 	}
