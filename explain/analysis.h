@@ -108,11 +108,12 @@ int64_t sum_path(const struct run *run, const struct path *path, enum column col
 
 void print_late_nodes(FILE *file, const struct run *run, const struct outlier *outlier);
 
-/* ---- report.c: what -v prints, and the names and formats that files.c uses as well ---- */
+/* ---- report.c: what -v prints, and the names that files.c uses as well ---- */
+
+/* From this time on, in us, a result is reported in seconds. */
+enum { IN_SECONDS = 10000000 };
 
 extern const char *const column_names[COLUMNS];
-void print_ms(FILE *file, int width, int64_t us);
-void print_value(FILE *file, int width, enum column column, int64_t value);
 int print_report(const struct run *run, const struct path *path, const struct outlier *outlier);
 
 /* ---- files.c: the files that --csv and --ranks write ---- */

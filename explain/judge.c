@@ -158,8 +158,10 @@ static void warn_about_clocks(const struct run *run)
 	for (int i = 0; i < blocks; i++)
 		off += clock_excess(run, run->offsets[i]) > 0;
 	if (run->launch_clock_known)
-		snprintf(corrected, sizeof corrected, "the corrected time is %.2f ms",
-			 (double)run->corrected / 1000);
+		snprintf(corrected, sizeof corrected,
+			 run->time < IN_SECONDS ? "the corrected time is %.2f ms"
+						: "the corrected time is %.3f s",
+			 (double)run->corrected / (run->time < IN_SECONDS ? 1e3 : 1e6));
 	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the %s; %d of the "
 		      "other %d clocks %s off; %s; synchronise the clocks and run again\n",
 		      host_of(run, run->worst_clock * run->n), (double)llabs(worst.value) / 1000,

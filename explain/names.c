@@ -75,13 +75,15 @@ static bool add_name(struct list *list, const char *host)
 	struct name name = name_of(host);
 	const char *number = name.text + name.prefix;
 	char text[TEXT_SIZE];
+	bool is_alike = are_alike(&list->last, &name);
 	size_t length = format_list(list, text);
+	size_t longer = length + strlen(is_alike ? number : name.text) + strlen(",[]");
 
 	if (is_next(&list->last, &name)) {
 		append_number(list, list->range, '-', number);
-	} else if (length > 0 && length + strlen(name.text) + 1 > LIST_WIDTH) {
+	} else if (length > 0 && longer > LIST_WIDTH) {
 		return false;
-	} else if (are_alike(&list->last, &name)) {
+	} else if (is_alike) {
 		append_number(list, strlen(list->numbers), ',', number);
 		list->range = strlen(list->numbers);
 	} else {

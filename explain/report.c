@@ -16,22 +16,54 @@ const char *const column_names[COLUMNS] = {
 
 static FILE *out; /* the report, in memory until it is complete */
 
-/* Prints VALUE to FILE, right-aligned in at least WIDTH characters: FAULTS as a whole number, and
- * times, which are in us, in ms. Prints only blanks for an UNKNOWN value. */
-void print_value(FILE *file, int width, enum column column, int64_t value)
+/* The unit of all times in the report, which have three decimals, and the last of these in us */
+static const char *unit;
+static int64_t last_digit;
+
+static void choose_unit(const struct run *run)
 {
-	if (value == UNKNOWN)
-		fprintf(file, "%*s", width, "");
-	else if (column == FAULTS)
-		fprintf(file, "%*lld", width, (long long)value);
-	else
-		fprintf(file, "%*.3f", width, (double)value / 1000);
+	bool in_ms = run->time < IN_SECONDS;
+
+	unit = in_ms ? "ms" : "s";
+	last_digit = in_ms ? 1 : 1000;
 }
 
-/* Prints US in ms, as print_value() does. */
-void print_ms(FILE *file, int width, int64_t us)
+/* Returns US rounded to the report's last digit. */
+static int64_t rounded(int64_t us)
 {
-	print_value(file, width, COMPLETED, us);
+	return (us + (us < 0 ? -last_digit / 2 : last_digit / 2)) / last_digit * last_digit;
+}
+
+/* Prints US without its unit, right-aligned in at least WIDTH characters. */
+static void print_number(int width, int64_t us)
+{
+	fprintf(out, "%*.3f", width, (double)(rounded(us) / last_digit) / 1000);
+}
+
+/* Prints US and its unit. */
+static void print_time(int64_t us)
+{
+	print_number(0, us);
+	fprintf(out, " %s", unit);
+}
+
+/* Prints US, the most by which a clock may be off, and its unit. Rounds up. */
+static void print_bound(int64_t us)
+{
+	fprintf(out, "%.3f %s", (double)(us / last_digit + (us % last_digit > 0)) / 1000, unit);
+}
+
+/* Prints a cell of a table: two blanks, and VALUE, right-aligned in at least WIDTH characters. An
+ * UNKNOWN value is blank, and FAULTS is a whole number. */
+static void print_cell(int width, enum column column, int64_t value)
+{
+	fputs("  ", out);
+	if (value == UNKNOWN)
+		fprintf(out, "%*s", width, "");
+	else if (column == FAULTS)
+		fprintf(out, "%*lld", width, (long long)value);
+	else
+		print_number(width, value);
 }
 
 /* Prints BEFORE, and "RANK on HOST". */
@@ -98,8 +130,8 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 		print_partner(run, phase->column, phase->end.rank, " with ");
 	}
 	fputs(", ", out);
-	print_ms(out, 0, outlier->excess);
-	fprintf(out, " ms above the median%s", kinds[outlier->kind]);
+	print_time(outlier->excess);
+	fprintf(out, " above the median%s", kinds[outlier->kind]);
 	if (outlier->kind == CPU_WAIT)
 		print_shared_cpus(run, phase->end.rank);
 	fputc('\n', out);
@@ -130,26 +162,34 @@ static void print_next(const struct run *run, const struct outlier *outlier)
 		is_program ? " --start-only" : "", record->host);
 }
 
+/* Returns the width of COLUMN. Times are shorter than 10,000 ms, or in seconds. */
+static int column_width(enum column column)
+{
+	return column == FAULTS ? 6 : 8;
+}
+
 static void print_path(const struct run *run, const struct path *path)
 {
-	static const int widths[COLUMNS] = {[CPU] = 7, [CPU_WAIT] = 8, [BLOCKED] = 7, [FAULTS] = 6};
+	int64_t before, until = 0;
 
-	fputs("\ncritical path        ms      median", out);
+	fprintf(out, "\n%-13s  %8s  %8s", "critical path", unit, "median");
 	for (enum column column = CPU; column <= FAULTS; column++)
-		fprintf(out, "  %*s", widths[column], column_names[column]);
+		fprintf(out, "  %*s", column_width(column), column_names[column]);
 	fputs("  rank\n", out);
 	for (const struct phase *phase = path->phase + path->first; phase < path->phase + PHASES;
 	     phase++) {
 		struct point end = phase->end, awaited = find_awaited(run, end.rank, end.mark);
 
+		before = until;
+		until += phase->us;
 		fprintf(out, "%-13s", column_names[phase->column]);
-		print_ms(out, 10, phase->us);
-		print_ms(out, 12,
-			 phase->column == CLOCK ? UNKNOWN
-						: summarise(run, phase, phase->column).median);
+		/* In this way, the printed numbers add up, too. */
+		print_cell(8, phase->column, rounded(until) - rounded(before));
+		print_cell(8, phase->column,
+			   phase->column == CLOCK ? UNKNOWN
+						  : summarise(run, phase, phase->column).median);
 		for (enum column column = CPU; column <= FAULTS; column++)
-			print_value(out, 2 + widths[column], column,
-				    phase_value(run, phase, column));
+			print_cell(column_width(column), column, phase_value(run, phase, column));
 		print_place(run, "  ", end.rank);
 		print_partner(run, phase->column, end.rank, ", with ");
 		if (phase->column == DAEMON)
@@ -164,16 +204,16 @@ static void print_path(const struct run *run, const struct path *path)
 
 static void print_table(const struct run *run)
 {
-	fprintf(out, "\n%-12s%11s %11s %11s  slowest rank\n", "ms", "min", "median", "max");
+	fprintf(out, "\n%-9s  %8s  %8s  %8s  slowest rank\n", unit, "min", "median", "max");
 	for (enum column column = 0; column < COLUMNS; column++) {
 		struct summary summary = summarise(run, NULL, column);
 
 		if (summary.max == UNKNOWN)
 			continue;
-		fprintf(out, "%-12s", column_names[column]);
-		print_value(out, 11, column, summary.min);
-		print_value(out, 12, column, summary.median);
-		print_value(out, 12, column, summary.max);
+		fprintf(out, "%-9s", column_names[column]);
+		print_cell(8, column, summary.min);
+		print_cell(8, column, summary.median);
+		print_cell(8, column, summary.max);
 		print_place(run, "  ", summary.slowest);
 		print_partner(run, column, summary.slowest, ", with ");
 		fputc('\n', out);
@@ -185,23 +225,27 @@ static void print_clocks(const struct run *run)
 	struct estimate worst = run->offsets[run->worst_clock];
 
 	fputs("clock offset: ", out);
-	print_ms(out, 0, worst.value);
-	fputs(" ms (+/- ", out);
-	print_ms(out, 0, worst.bound);
-	fprintf(out, " ms), %s against %s, the ", run->records[run->worst_clock * run->n].host,
+	print_time(worst.value);
+	fputs(" (+/- ", out);
+	print_bound(worst.bound);
+	fprintf(out, "), %s against %s, the ", run->records[run->worst_clock * run->n].host,
 		run->records[run->reference_clock * run->n].host);
 	if (run->launch_clock_known) {
 		fputs("launch node; corrected time ", out);
-		print_ms(out, 0, run->corrected);
-		fputs(" ms", out);
+		print_time(run->corrected);
 	} else {
 		fputs("median; no corrected time: the launch node's clock is unknown", out);
 	}
-	if (run->launch_node_named && run->launch_clock_error >= 0)
-		fprintf(out, " (launch node's clock: synchronised to within %lld us)",
-			(long long)run->launch_clock_error);
-	else if (run->launch_node_named)
+	if (run->launch_node_named && run->launch_clock_error < 0) {
 		fputs(" (launch node's clock: not known to be synchronised)", out);
+	} else if (run->launch_node_named) {
+		fputs(" (launch node's clock: synchronised to within ", out);
+		if (last_digit == 1) /* The kernel, too, counts in us. */
+			fprintf(out, "%lld us", (long long)run->launch_clock_error);
+		else
+			print_bound(run->launch_clock_error);
+		fputc(')', out);
+	}
 	fputc('\n', out);
 }
 
@@ -215,9 +259,10 @@ int print_report(const struct run *run, const struct path *path, const struct ou
 
 	if ((out = open_memstream(&text, &size))) {
 		fputc('\n', out);
-		print_ms(out, 0, run->time);
-		fprintf(out, " ms, %d node%s x %d = %d rank%s\n", nodes, nodes > 1 ? "s" : "",
-			run->n, run->size, run->size > 1 ? "s" : "");
+		choose_unit(run);
+		print_time(run->time);
+		fprintf(out, ", %d node%s x %d = %d rank%s\n", nodes, nodes > 1 ? "s" : "", run->n,
+			run->size, run->size > 1 ? "s" : "");
 		print_outlier(run, outlier);
 		print_next(run, outlier);
 		print_path(run, path);

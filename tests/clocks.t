@@ -23,7 +23,7 @@ from() {
 # that reference, too: the launch node's clock if a rank runs there and knows that it does, and
 # otherwise the median.
 blamed() {
-	then='the corrected time is [0-9]+\.[0-9]{2} ms'
+	then='the corrected time is [0-9]+\.[0-9]{2,3} m?s'
 	case $6 in
 	*unknown) then='there is no corrected time because [^|]* is unknown' ;;
 	esac
@@ -38,7 +38,7 @@ blamed() {
 # node's clock.
 quoted() {
 	expect "$1" 0 "$(from "$3" '' "$4" "$2")" "$result" ${6+"$6"}
-	echo "clock offset: -?[0-9.]+ ms \(\+/- [0-9.]+ ms\), n[1-4] against n[1-4], $5" \
+	echo "clock offset: -?[0-9.]+ m?s \(\+/- [0-9.]+ m?s\), n[1-4] against n[1-4], $5" \
 		>"$dir/$1/line"
 	quoted="$quoted $1"
 }
@@ -103,7 +103,7 @@ behind="n1 $off behind that of n[2-4], the median; $one_off"
 direct="ziaprobe: warning: ziaprobe cannot tell which clock gave the start \(it was called \
 directly, or the launcher passed on no variables, as srun --export=NONE does\); the time may be \
 wrong by that clock's offset; start it with ziatest, and let the launcher pass on OMPI_ZIATEST_\*"
-known='the launch node; corrected time [0-9]+\.[0-9]{3} ms'
+known='the launch node; corrected time [0-9]+\.[0-9]{3} m?s'
 unknown="the median; no corrected time: the launch node's clock is unknown"
 right="\(launch node's clock: synchronised to within"
 doubtful="\(launch node's clock: not known to be synchronised\)"

@@ -121,7 +121,7 @@ for mpi in openmpi mpich; do
 	for name in $refused; do
 		is "$mpi, $name: no row, no ranks file, no report" \
 			"$(cd "$dir/$name" && echo csv* ranks* &&
-				grep -E '^(critical path|outlier|ms  |fences|MPI)' out)" \
+				grep -E '^(critical path|outlier|m?s  |fences|MPI)' out)" \
 			'csv* ranks*'
 	done
 done

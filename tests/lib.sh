@@ -351,9 +351,9 @@ late() {
 	$3 == node && $i >= 1990 { is_late = 1 }
 	END { print is_late ? "yes" : "no" }' "$dir/$1/ranks")" yes
 	like "$mpi, $1: the outlier" "$(awk '
-	/^[0-9.]+ ms, / && $1 >= 5000 { print "busy" }
+	/^[0-9.]+ s, / || (/^[0-9.]+ ms, / && $1 >= 5000) { print "busy" }
 	sub(/^outlier: /, "")' "$dir/$1/out")" \
-		"$2 of rank [0-5] on $3(| and 1 more rank there), [0-9.]+ ms above the \
+		"$2 of rank [0-5] on $3(| and 1 more rank there), [0-9.]+ m?s above the \
 median$4|busy\\|.*"
 }
 

@@ -41,7 +41,7 @@ above() {
 	exec,crowd|init,crowd) set -- ', mostly waiting for a CPU( [(].*[)])?' ;;
 	*) set -- '' ;;	# what it did is not known
 	esac
-	echo ", [0-9.]+ ms above the median$1"
+	echo ", [0-9.]+ m?s above the median$1"
 }
 
 # How a delay must be reported. Patterns: $row is for the largest row of the path, without its
@@ -69,13 +69,13 @@ of_node() {
 of_rack() {
 	next=$(((rank / 2 + 1) % blocks))
 	slow="$node n$((next + 1))"
-	names="$((rank / 2 + 1))-$((next + 1))"
+	list="$((rank / 2 + 1))-$((next + 1))"
 	if [ $next -eq 0 ]; then	# the last node and the first
-		names=1,$blocks
+		list=1,$blocks
 	fi
 	row="$1 [0-7] on ($node|n$((next + 1)))"
 	outlier="$1 of rank [0-7] on ($node|n$((next + 1))) and 3 more ranks, on 2 of 4 \
-nodes \(n\[$names\]\)$(above "$1")"
+nodes \(n\[$list\]\)$(above "$1")"
 	cells=$(printf "$1 %s\n" $first $((first + 1)) $((2 * next)) $((2 * next + 1)) | sort |
 		paste -s -d ' ' -)
 }
@@ -290,12 +290,12 @@ draw_delay() {
 largest() {
 	awk -v least="$(cat "$dir/$1/least")" '
 	/^critical path/ {
-		path = 1
+		path = $3 == "s" ? 1000 : 1 # ms in its unit
 		next
 	}
-	!NF { path = 0 }
-	path && $2 > ms {
-		ms = $2
+	!NF || /^fences/ { path = 0 }
+	path && $2 * path > ms {
+		ms = $2 * path
 		match($0, /[0-9]+ on /)
 		row = $1 " " substr($0, RSTART)
 	}

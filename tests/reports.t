@@ -27,7 +27,7 @@ kind="(, mostly (on the CPU|waiting for a CPU$share|blocked))?"
 
 # phase NAME REST: a row of the path
 phase() {
-	printf '%s' "\\|$1( +[0-9]+\\.[0-9]{3}){2} {38}$rank${2-}"
+	printf '%s' "\\|$1( +[0-9]+\\.[0-9]{3}){2} {40}$rank${2-}"
 }
 
 # own NAME: a row of the path that shows what the process did
@@ -43,22 +43,22 @@ row() {
 # listing SIZE PARTNER CLOCK: what -vv prints, with the size of the job, the partner of the slowest
 # rank's exchange, and the line on clocks
 listing() {
-	printf '%s' "[0-9]+\\.[0-9]{3} ms, $1\\|" \
+	printf '%s' "[0-9]+\\.[0-9]{3} m?s, $1\\|" \
 		"outlier: (none$share|[a-z]+ of rank $rank( $partner)?$others( $partner)?, " \
-		"[0-9]+\\.[0-9]{3} ms above the median$kind)\\|$next" \
-		'\|critical path        ms      median      cpu  cpu_wait  blocked  faults  rank' \
+		"[0-9]+\\.[0-9]{3} m?s above the median$kind)\\|$next" \
+		'\|critical path  +m?s    median       cpu  cpu_wait   blocked  faults  rank' \
 		"$(phase daemon ', slurmstepd')$(phase spawn)$(own exec)$phases$init" \
 		"$(phase exchange "$2")\\|" \
-		'\|ms                  min      median         max  slowest rank' \
+		'\|m?s +min    median       max  slowest rank' \
 		"$(row daemon)$(row spawn)$(row exec)$(row init)$fence$(row wait)" \
 		"$(row exchange "$2")$(row mpi_init)$(row completed)" \
 		"$(row cpu)$(row cpu_wait)$(row blocked)\\|faults( +[0-9]+){3}  $rank" \
 		"\\|fences: $fences$3\\|executable: ziaprobe, $bytes bytes\\|MPI: $version.*"
 }
 # The nodes share one clock, so tests/cluster sets ZIATEST_SYNC to 0.
-clock="\\|clock offset: $ms ms \\(\\+/- [0-9]+\\.[0-9]{3} ms\\), n[1-4] against n[1-4], "
+clock="\\|clock offset: $ms m?s \\(\\+/- [0-9]+\\.[0-9]{3} m?s\\), n[1-4] against n[1-4], "
 clock="${clock}the median; no corrected time: the launch node's clock is unknown "
-clock="$clock\\(launch node's clock: synchronised to within 0 us\\)"
+clock="$clock\\(launch node's clock: synchronised to within 0(\\.000)? u?s\\)"
 
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
@@ -183,7 +183,7 @@ cpu [0-9]+ ms"
 	run_cases 2
 
 	cd "$dir" || exit 1
-	like "$mpi: the listing" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' plain/out)" \
+	like "$mpi: the listing" "$(sed -n '/^[0-9.]* m*s, /,/^MPI:/p' plain/out)" \
 		"$(listing '4 nodes x 2 = 8 ranks' ", $partner" "$clock")"
 	like "$mpi: the listing of a build by hand, without fences" \
 		"$(sed -n '/^init/,/^exchange/p; /^fences/p' by-hand/out)" \
@@ -192,13 +192,13 @@ cpu [0-9]+ ms"
 	like "$mpi: its outlier, which can only be an exchange" \
 		"$(sed -n 's/^outlier: //p' by-hand/out; sed 1d by-hand/csv | cut -d , -f 21-26)" \
 		"unknown, because no fences were seen$share\\|,,,,,|exchange of .*\\|exchange,.*"
-	like "$mpi: the listing of one node" "$(sed -n '/^[0-9.]* ms, /,/^MPI:/p' one/out)" \
+	like "$mpi: the listing of one node" "$(sed -n '/^[0-9.]* m*s, /,/^MPI:/p' one/out)" \
 		"$(listing '1 node x 2 = 2 ranks' '' '')"
 
 	for file in hidden zeros; do
 		like "$mpi: the path if schedstat is $file" \
 			"$(sed -n '/^critical/,/^$/s/^exec/&/p' schedstat-$file/out)" \
-			"exec( +[0-9.]+){2} +[0-9]+\\.[0-9]{3} {19}[ 0-9]{8}  $rank"
+			"exec( +[0-9.]+){2} +[0-9]+\\.[0-9]{3} {20}[ 0-9]{8}  $rank"
 		like "$mpi: the outlier if schedstat is $file" \
 			"$(sed -n 's/^outlier: //p' schedstat-$file/out)" \
 			"none$share|.* above the median"

@@ -913,6 +913,11 @@ static void test_next(void)
 static void test_lines(void)
 {
 	delay(4, FENCE_ENTERED, 300 * ms);
+	is_line_of("init            310.000    10.000     4.000     3.000   303.000       2",
+		   "  4 on n3", "the phase, its median, and what the process did");
+	delay(4, FENCE_ENTERED, 12000 * ms);
+	is_line("init of rank 4 on n3, 12.000 s above the median, mostly blocked", "in seconds");
+	delay(4, FENCE_ENTERED, 300 * ms);
 	is_line("init of rank 4 on n3, 300.000 ms above the median, mostly blocked", "one rank");
 	delay(4, FENCE_ENTERED, 300 * ms);
 	shift(5, FENCE_ENTERED, FENCE_LEFT, 300 * ms);

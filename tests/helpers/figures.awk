@@ -4,12 +4,36 @@
 #
 # OUT is the output of ziaprobe -v or -vv, RANKS the file of --ranks, and CSV that of --csv, with one
 # row.
-# All times are compared in whole microseconds. Prints a line for each disagreement.
+# All times are compared in whole microseconds or, if OUT is in seconds, in whole milliseconds.
+# Prints a line for each disagreement.
 
-# Converts TEXT, in ms with three decimals, to us. What is empty stays empty.
+# Returns TEXT, which has three decimals, without its point: ms as us. What is empty stays empty.
 function us(text) {
 	sub(/\./, "", text)
 	return text == "" ? "" : text + 0
+}
+
+# Returns US as OUT has it, without its point.
+function shown(us) {
+	if (us == "" || unit == "ms,")
+		return us
+	return int(us / 1000 + (us < 0 ? -.5 : .5))
+}
+
+# The same for "MIN MEDIAN MAX RANK"
+function all_shown(text, word) {
+	if (text == "")
+		return ""
+	split(text, word, " ")
+	return shown(word[1]) " " shown(word[2]) " " shown(word[3]) " " word[4]
+}
+
+# Expects the sum of PHASES numbers, which may have been rounded.
+function expect_sum(what, sum, expected) {
+	if (unit == "s," && sum != "" && expected != "" && sum - expected <= phases &&
+		expected - sum <= phases)
+		return
+	expect(what, sum, expected)
 }
 
 function expect(what, got, expected) {
@@ -52,11 +76,12 @@ FNR == 1 {
 file == 1 {
 	count = split($0, word, " ")
 }
-/^[0-9.]+ ms, / {
+/^[0-9.]+ m?s, / {
 	time = us(word[1])
+	unit = word[2]
 }
-/^(critical path|ms) / {
-	part = word[1]
+/^(critical path|m?s) / {
+	part = word[1] == "critical" ? "critical" : "table"
 	next
 }
 !NF {
@@ -76,7 +101,7 @@ file == 1 {
 		split(substr($0, RSTART), word, " ")
 		outlier_nodes = word[3]
 	}
-	sub(/ ms above the median.*/, "")
+	sub(/ m?s above the median.*/, "")
 	sub(/.* /, "")
 	excess = us($0)
 }
@@ -91,7 +116,7 @@ file == 1 {
 /^clock offset: / {
 	sub(/,$/, "", word[8])
 	sub(/,$/, "", word[10])
-	clocks = word[3] " " word[6] " " word[8] " " word[10]
+	clocks = us(word[3]) " " us(word[6]) " " word[8] " " word[10]
 }
 /^clock offset: .*; corrected time / {
 	sub(/.*corrected time /, "")
@@ -117,7 +142,7 @@ part == "critical" {
 	total += us(word[2])
 	sum[word[1]] += us(word[2])
 }
-part == "ms" {
+part == "table" {
 	rows = rows " " word[1]
 	table[word[1]] = count > 1 ? us(word[2]) " " us(word[3]) " " us(word[4]) " " word[5] : ""
 }
@@ -155,12 +180,13 @@ END {
 	for (i = 1; i <= phases; i++) {
 		has_work = phase[i] ~ /^(exec|setup)$/ || (phase[i] == "init" && fences)
 		what = phase[i] " of rank " rank_of[i] " on the path"
-		if (phase[i] != "clock" && us_of[i] > value(rank_of[i], phase[i]))
+		if (phase[i] != "clock" && \
+			us_of[i] > shown(value(rank_of[i], phase[i])) + (unit == "s,"))
 			print what ": longer than the rank's total"
 		expect(what " has work", works[i], has_work ? (schedstat ? 4 : 2) : 0)
 		if (phase[i] ~ /^(daemon|spawn|exec|setup|exchange)$/) { # one for each rank
 			split(summary(phase[i]), word, " ")
-			expect("the median of " phase[i], median[i], word[2])
+			expect("the median of " phase[i], median[i], shown(word[2]))
 		}
 		for (j = 1; j <= 4; j++)
 			if (work[i, work_name[j]] != "")
@@ -171,7 +197,7 @@ END {
 	expect("outlier", csv["outlier"], outlier)
 	expect("outlier_rank", csv["outlier_rank"], outlier_rank)
 	expect("outlier_host", csv["outlier_host"], cell[outlier_rank, "host"])
-	expect("outlier_ms", us(csv["outlier_ms"]), excess)
+	expect("outlier_ms", shown(us(csv["outlier_ms"])), excess)
 	expect("outlier_kind", csv["outlier_kind"], kind)
 	expect("outlier_nodes", csv["outlier_nodes"], outlier_nodes)
 	has_kind = schedstat && (outlier ~ /^(exec|setup)$/ || (outlier == "init" && fences))
@@ -180,9 +206,9 @@ END {
 		print "without fences, the outlier is " outlier
 
 	# The row
-	expect("time_ms", us(csv["time"]), time)
+	expect("time_ms", shown(us(csv["time"])), time)
 	split(summary("completed"), word, " ")
-	expect("max completed_ms", word[3], time)
+	expect("max completed_ms", shown(word[3]), time)
 	expect("slowest_rank", csv["slowest_rank"], word[4])
 	expect("slowest_host", csv["slowest_host"], cell[word[4], "host"])
 	split("daemon spawn exec setup init fence exchange clock", word, " ")
@@ -190,14 +216,18 @@ END {
 	if (fences)
 		sum["fence"] += 0
 	for (i = 1; i <= 8; i++)
-		expect("the path's " word[i], us(csv[word[i]]), sum[word[i]])
+		expect_sum("the path's " word[i], sum[word[i]], shown(us(csv[word[i]])))
 	for (i = 1; i <= 4; i++)
-		expect("the path's " work_name[i], us(csv[work_name[i]]), sum[work_name[i]])
+		expect_sum("the path's " work_name[i], sum[work_name[i]],
+			work_name[i] == "faults" ? csv["faults"] : shown(us(csv[work_name[i]])))
 	split(summary("mpi_init"), word, " ")
 	expect("mpi_init_max_ms", us(csv["mpi_init_max"]), word[3])
 	if (size > n) {
-		expect("corrected_ms", csv["corrected"], corrected)
-		expect("the clocks", clocks, csv["offset"] " " csv["offset_bound"] " " \
+		expect("corrected_ms", shown(us(csv["corrected"])), us(corrected))
+		bound = us(csv["offset_bound"])
+		if (unit == "s,")
+			bound = int((bound + 999) / 1000)
+		expect("the clocks", clocks, shown(us(csv["offset"])) " " bound " " \
 			csv["offset_host"] " " csv["reference_host"])
 	}
 	latest = replied(0)
@@ -214,7 +244,8 @@ END {
 		" cpu cpu_wait blocked faults", word, " ")
 	for (i = 1; i <= count; i++) {
 		if (rows != "")
-			expect("the table's " word[i], table[word[i]], summary(word[i]))
+			expect("the table's " word[i], table[word[i]],
+				word[i] == "faults" ? summary(word[i]) : all_shown(summary(word[i])))
 		if (summary(word[i]) != "")
 			names = names " " word[i]
 	}
