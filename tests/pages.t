@@ -124,9 +124,9 @@ done
 
 # Excerpts. A line '...' stands for lines that are left out.
 for page in README.md doc/report.md; do
-	is "$page: the lines of -v are those of the sample" "$(
-		sed -n 's/^    \(outlier: init.*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' "$page" |
-			grep -vxFf $slow)" ''
+	is "$page: the lines of -v and -vv are those of the samples" "$(
+		sed -n 's/^    \(\(outlier: init\|next: \).*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' \
+			"$page" | grep -vxF -f $slow -f example-output/4-nodes-verbose.txt)" ''
 done
 excerpt doc/tracing.md 'trace of' 'every call' >"$tmp/trace"
 is 'the trace is that of the sample' \
