@@ -52,6 +52,14 @@ int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *d
 #ifndef WITHOUT_MAIN /* libziaprobe.so has its own MPI_Init, and the program ends MPI */
 __asm__(".hidden MPI_Init, MPI_Finalize");
 
+/* Ends ziaprobe with STATUS. */
+static void leave(int status)
+{
+	PMPI_Finalize();
+	stop_if_timed_out();
+	exit(status);
+}
+
 int MPI_Init(int *argc, char ***argv)
 {
 	bool prints;
@@ -60,15 +68,18 @@ int MPI_Init(int *argc, char ***argv)
 	begin_init(argc, *argv, CALLER);
 	result = PMPI_Init(argc, argv);
 	end_init();
-	if (result != MPI_SUCCESS || !is_alone(&prints))
+	if (result != MPI_SUCCESS)
 		return result;
-	/* The ranks that do not print wait, because some launchers end the job as soon as one
-	 * process has ended. */
-	if (!prints)
-		sleep_second();
-	PMPI_Finalize();
-	stop_if_timed_out();
-	exit(prints ? 1 : 0);
+	if (is_alone(&prints)) {
+		/* The ranks that do not print wait, because some launchers end the job as soon as
+		 * one process has ended. */
+		if (!prints)
+			sleep_second();
+		leave(prints ? 1 : 0);
+	}
+	if (!learn_ppn(*argv))
+		leave(2);
+	return result;
 }
 
 int MPI_Finalize(void)

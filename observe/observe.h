@@ -54,6 +54,7 @@ void note_main_entered(void);
 void begin_init(int *argc, char **argv, void *address);
 void end_init(void);
 bool is_alone(bool *prints);
+bool learn_ppn(char **argv);
 void note_message(enum state state, int peer);
 void begin_gather(void);
 bool end_gather(int64_t replied, const int64_t *stamps);
@@ -73,6 +74,19 @@ struct world {
 };
 extern struct world world; /* until MPI_Init returns, these are the launcher's values */
 struct world launched_world(void);
+
+/* What may stand for the number of nodes */
+enum nodes {
+	NOBODY_TOLD, /* the launcher tells no rank */
+	NOT_TOLD = -1, /* it tells the ranks, but has not told this one */
+	ON_THE_WIRE = -2, /* it tells the MPI library on PMI's wire */
+	IN_PMIX = -3, /* the MPI library's PMIx knows it */
+};
+int launched_nodes(void);
+
+/* ---- nodes.c: N, if it is not given ---- */
+
+int find_ppn(int rank, int size);
 
 /* ---- alone.c: whether MPI and the launcher match ---- */
 
@@ -126,11 +140,14 @@ void cancel_fence(int i);
 int begin_call(const char *interface, bool of_all);
 int end_call(int fence, int result);
 
-/* ---- pmi.c: the functions that MPI libraries call to enter a fence; provides nothing ---- */
+/* ---- pmi.c: the functions that MPI libraries call to enter a fence ---- */
+
+int pmix_nodes(void);
 
 /* ---- wire.c: the fences of a PMI client that is built into the MPI library ---- */
 
 void forget_wire(void);
+int wire_nodes(void);
 
 /* ---- library.c: the function of a library that each of ours calls ---- */
 

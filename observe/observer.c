@@ -86,6 +86,20 @@ bool is_alone(bool *prints)
 	return world.size == 1 && !check_single(launched, boot, prints);
 }
 
+/* If N, in the arguments ARGV of begin_init(), is 0, finds it out, and stores it there for
+ * ziaprobe.c. Returns whether it is known; if not, an error is printed. */
+bool learn_ppn(char **argv)
+{
+	static char text[12];
+
+	if (!this_rank.at[START] || run.n > 0)
+		return true;
+	run.n = find_ppn(world.rank, world.size);
+	snprintf(text, sizeof text, "%d", run.n);
+	argv[3] = text;
+	return run.n > 0;
+}
+
 /* Notes that this rank is in a call, STATE, in which it may wait for rank PEER. */
 void note_message(enum state state, int peer)
 {

@@ -45,7 +45,8 @@ static void take_options(int *argc, char **argv, struct run *run)
 }
 
 /* Reads the arguments of main into RUN and this rank's record, and arms the alarms. If they are
- * wrong, does not set START, and arms none: ziaprobe.c reports the error. */
+ * wrong, does not set START, and arms none: ziaprobe.c reports the error. N is 0 if it is to be
+ * found out. */
 void read_arguments(int *argc, char **argv, struct run *run)
 {
 	int64_t sec, usec;
@@ -56,7 +57,7 @@ void read_arguments(int *argc, char **argv, struct run *run)
 	sec = to_number(argv[1], INT64_MAX / 1000000 / 2);
 	usec = to_number(argv[2], 999999);
 	run->n = (int)to_number(argv[3], INT_MAX);
-	if (sec < 0 || usec < 0 || run->n < 1)
+	if (sec < 0 || usec < 0 || run->n < 0)
 		return;
 	this_rank.at[START] = sec * 1000000 + usec;
 	if (timeout)

@@ -12,6 +12,8 @@
 #include "observe.h"
 
 #ifdef INTERPOSE
+#include <dlfcn.h>
+
 /* Returns the library's function that our function NAME, called by CALLER, calls in turn, or
  * NULL. */
 static function *library(const char *name, void *caller)
@@ -44,7 +46,45 @@ EXPORTED int PMI2_KVS_Fence(void)
 	return end_call(fence, kvs_fence ? kvs_fence() : -1);
 }
 
-enum { PMIX_RANK_WILDCARD = -2 };
+enum { PMIX_RANK_WILDCARD = -2, PMIX_UINT32 = 14, PMIX_ERR_NOT_FOUND = -46 };
+
+static function *pmix; /* a function of the PMIx library whose fence this rank has entered */
+
+/* Returns on how many nodes the job runs, according to that library. Returns NOBODY_TOLD if no such
+ * library was seen or if the launcher has not told it, and NOT_TOLD if the look-up fails otherwise.
+ * The structures are those of PMIx 2 to 5. */
+int pmix_nodes(void)
+{
+	struct {
+		char nspace[256];
+		int rank;
+	} job = {"", PMIX_RANK_WILDCARD};
+	struct {
+		uint16_t type;
+		union {
+			uint32_t number;
+			void *largest[3]; /* and the alignment */
+		} data;
+	} *value = NULL;
+	int (*get)(void *proc, const char *key, void *info, size_t infos, void *value);
+	const char *nspace = getenv("PMIX_NAMESPACE");
+	int nodes = NOT_TOLD, status;
+	Dl_info object;
+
+	if (!nspace || !pmix || !dladdr(*(void **)&pmix, &object))
+		return NOBODY_TOLD;
+	*(void **)&get = find_in_file(object.dli_fname, "PMIx_Get");
+	if (!get) /* a tracer's fence */
+		get = (__typeof__(get))find_anywhere("PMIx_Get");
+	snprintf(job.nspace, sizeof job.nspace, "%s", nspace);
+	status = get ? get(&job, "pmix.num.nodes", NULL, 0, &value) : PMIX_ERR_NOT_FOUND;
+	if (status == PMIX_ERR_NOT_FOUND)
+		nodes = NOBODY_TOLD;
+	else if (status == 0 && value->type == PMIX_UINT32 && value->data.number > 0)
+		nodes = (int)value->data.number;
+	free(value);
+	return nodes;
+}
 
 /* Returns whether PROCS, an array of COUNT pmix_proc_t, means all ranks. It does if it is empty or
  * contains only the rank PMIX_RANK_WILDCARD. */
@@ -63,6 +103,7 @@ EXPORTED int PMIx_Fence(const void *procs, size_t count, const void *info, size_
 	int fence = begin_call("PMIx", covers_all_ranks(procs, count));
 	__typeof__(PMIx_Fence) *pmix_fence = (__typeof__(pmix_fence))library("PMIx_Fence", CALLER);
 
+	pmix = (function *)pmix_fence;
 	return end_call(fence, pmix_fence ? pmix_fence(procs, count, info, infos) : -1);
 }
 
@@ -92,6 +133,7 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 	__typeof__(PMIx_Fence_nb) *fence_nb =
 		(__typeof__(fence_nb))library("PMIx_Fence_nb", CALLER);
 
+	pmix = (function *)fence_nb;
 	if (fence >= 0) {
 		callbacks[fence] = (struct callback){done, data};
 		done = complete_fence;
@@ -112,4 +154,9 @@ struct interposed fence_functions[] = {
 	{.name = "PMI2_KVS_Fence", .own = (function *)PMI2_KVS_Fence},
 	{.name = NULL},
 };
+#else
+int pmix_nodes(void)
+{
+	return NOBODY_TOLD;
+}
 #endif

@@ -22,6 +22,28 @@ void forget_wire(void)
 	wire = FORGOTTEN;
 }
 
+/* What has been read since the key PMI_process_mapping was asked for, such as "cmd=get_result rc=0
+ * msg=success value=(vector,(0,4,2))". Its value has at most 1,024 bytes. */
+static char mapping[2000];
+
+/* Returns how many nodes the mapping has, in which each (FIRST,NODES,RANKS) stands for NODES nodes
+ * from number FIRST on. Returns NOBODY_TOLD if the launcher was not asked or has none, and NOT_TOLD
+ * if the end of the mapping is missing. */
+int wire_nodes(void)
+{
+	const char *at = strstr(mapping, "(vector,");
+	int nodes = NOBODY_TOLD, first, more;
+
+	if (!at)
+		return NOBODY_TOLD;
+	if (!strstr(at, "))"))
+		return NOT_TOLD;
+	for (at++; (at = strchr(at, '(')); at++)
+		if (sscanf(at, "(%d,%d,", &first, &more) == 2)
+			nodes = MAX(nodes, first + more);
+	return nodes;
+}
+
 #ifdef INTERPOSE
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -58,6 +80,16 @@ static bool contains(const void *data, size_t size, const char *text)
 	return memmem(data, size, text, strlen(text)) != NULL;
 }
 
+static bool asks_for_mapping; /* the command that was written last */
+
+/* Appends the SIZE bytes at DATA to the mapping. */
+static void add_to_mapping(const void *data, size_t size)
+{
+	size_t length = strlen(mapping);
+
+	memcpy(mapping + length, data, MIN(size, sizeof mapping - 1 - length));
+}
+
 /* If the SIZE bytes at DATA are a command that begins a fence of all ranks, returns its interface;
  * otherwise returns NULL. */
 static const char *fence_command(const void *data, size_t size)
@@ -78,8 +110,11 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 	int fence = -1, expected = NOT_YET;
 	ssize_t result;
 
-	if (is_wire(file) && wire_fence < 0)
-		interface = fence_command(data, size);
+	if (is_wire(file)) {
+		asks_for_mapping = contains(data, size, "PMI_process_mapping");
+		if (wire_fence < 0)
+			interface = fence_command(data, size);
+	}
 	if (interface)
 		wire_fence = fence = enter_fence(interface, true);
 	if (library_write)
@@ -105,8 +140,11 @@ EXPORTED ssize_t read(int file, void *data, size_t size)
 		result = library_read(file, data, size);
 	else
 		result = syscall(SYS_read, file, data, size);
-	if (file == wire && result > 0)
+	if (file == wire && result > 0) {
 		end_fence(atomic_exchange(&wire_fence, -1));
+		if (asks_for_mapping)
+			add_to_mapping(data, (size_t)result);
+	}
 	return result;
 }
 #endif

@@ -162,7 +162,7 @@ static int measure(const struct call *call, void *address)
 	/* The program's locale may have a decimal comma. */
 	uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
 	end_init();
-	if (result == MPI_SUCCESS && is_mpi_started() && !is_alone(&prints)) {
+	if (result == MPI_SUCCESS && is_mpi_started() && !is_alone(&prints) && learn_ppn(words)) {
 		benchmark(count, words);
 		write_reports();
 	}

@@ -230,6 +230,7 @@ static int wire[2]; /* the ends of the client and of the server */
 const char *fence_interface = "";
 void store_fences(struct record *record) { record->at[FENCE_ENTERED] = UNKNOWN; }
 void leave_mpi_init(void) {}
+int wire_nodes(void) { return 0; }
 #endif
 static void print_result(const char *what, ssize_t result)
 {
@@ -239,7 +240,7 @@ static void print_count(const char *what)
 {
 	fflush(stdout);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	printf("%s, %s:", what, fence_interface);
+	printf("%s, %s, nodes %d:", what, fence_interface, wire_nodes());
 	print_fences(1000);
 	fflush(stdout);
 	dup2(100, STDOUT_FILENO);
@@ -255,6 +256,14 @@ static void answer(void)
 	print_result("the server", write(wire[1], "cmd=answer", 10));
 	print_result("the answer", read(wire[0], text, 6));
 	print_result("the rest", read(wire[0], text, sizeof text));
+}
+/* The server's answer, TEXT, is read. */
+static void answer_mapping(const char *text)
+{
+	char read_text[99];
+
+	print_result("the server", write(wire[1], text, strlen(text)));
+	print_result("the answer", read(wire[0], read_text, sizeof read_text));
 }
 static void handle(int signal) { command(signal == SIGUSR1 ? "cmd=get" : "cmd=barrier_in"); }
 static void *fence_in_thread(void *unused)
@@ -301,6 +310,10 @@ int main(void)
 	command("cmd=get_maxes");
 	answer();
 	print_count("none yet");
+	command("cmd=get key=PMI_process_mapping");
+	answer_mapping("value=(vector,(0,2,2),(2,1");
+	print_count("half of the mapping");
+	answer_mapping(",4))\n");
 	command("cmd=barrier_in group=NODE");
 	answer();
 	command("cmd=barrier_in"); /* 1 2 */
@@ -367,13 +380,14 @@ __attribute__((constructor)) static void before_constructors(void)
 }
 END
 cat >wire.expected <<'END'
-none yet, (null): 1000
-one that has not ended, PMI: 1000
-one, PMI: 1:1-2 999
-three, PMI: 1:1-2 2:3-4 2:5-6 995
-five, PMI2: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 991
-six, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
-still six, PMI: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
+none yet, (null), nodes 0: 1000
+half of the mapping, (null), nodes -1: 1000
+one that has not ended, PMI, nodes 3: 1000
+one, PMI, nodes 3: 1:1-2 999
+three, PMI, nodes 3: 1:1-2 2:3-4 2:5-6 995
+five, PMI2, nodes 3: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 991
+six, PMI, nodes 3: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
+still six, PMI, nodes 3: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
 END
 cat >expected <<'END'
 0, in 0 since 0, work 0

@@ -93,7 +93,7 @@ for mpi in openmpi mpich; do
 	expect plain 0 "srun -N 2 -n 2 $probe $start 1" "$result"
 	expect timeout 0 "srun -N 2 -n 2 $probe $start 1 -t 60" "$result"
 	expect where 0 "srun -N 2 -n 2 $probe $start 1 -w 60.5" "$result"
-	expect wrong 2 "srun -N 2 -n 2 $probe $start 0 -t 60" 'ziaprobe: error: N, .*' 'usage: .*'
+	expect wrong 2 "srun -N 2 -n 2 $probe $start x -t 60" 'ziaprobe: error: N, .*' 'usage: .*'
 	expect alone 0 "srun -N 1 -n 2 $probe $start 2" "$result" "$one_node"
 	expect library 0 "srun -N 2 -n 2 env LD_PRELOAD=$dir/libziaprobe.so:$preload \\
 		\"ZIAPROBE=\$(date +'%s,%6N'),1\" ../program" "$result"

@@ -92,7 +92,7 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		done <<-END
 			now 2 1
 			1 1000000 1
-			1 2 0
+			1 2 x
 			1 2 1 3
 			1 2 1 -t 0
 			1 2 1 --csv

@@ -90,6 +90,19 @@ static void is_variable(const char *text, int size, int rank)
 		printf("# got size %d, rank %d\n", got.size, got.rank);
 }
 
+/* Checks that an environment of nothing but TEXT gives NODES nodes. */
+static void is_nodes(const char *text, int nodes)
+{
+	static char copy[200];
+
+	clearenv();
+	for (char *entry = strtok(strcpy(copy, text), " "); entry; entry = strtok(NULL, " "))
+		putenv(entry);
+	launched_world();
+	if (!ok(launched_nodes() == nodes, text))
+		printf("# got %d\n", launched_nodes());
+}
+
 /* Like is_variable(), in a child of a process that bears the NAME of a daemon. */
 static void is_launched_by(const char *name, const char *text, int size, int rank)
 {
@@ -240,6 +253,24 @@ static void test_launchers(void)
 	is_variable("PMI_SIZE=4 PMI_RANK=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3", 4, 0);
 }
 
+/* The number of nodes, or what stands for it, is that of the launcher. */
+static void test_nodes(void)
+{
+	is_nodes("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3 SLURM_STEP_NUM_NODES=4 PMIX_RANK=3", 4);
+	is_nodes("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3 SLURM_STEP_NUM_NODES=4 PMI_SIZE=8 "
+		 "PMI_RANK=3 PMI_FD=5",
+		 4);
+	is_nodes("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3", NOT_TOLD);
+	is_nodes("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3 SLURM_STEP_NUM_NODES=x", NOT_TOLD);
+	is_nodes("FLUX_JOB_SIZE=6 FLUX_TASK_RANK=2 FLUX_JOB_NNODES=3", 3);
+	is_nodes("PMI_SIZE=8 PMI_RANK=3 PMI_FD=5", ON_THE_WIRE);
+	is_nodes("PMI_SIZE=8 PMI_RANK=3 PMI_PORT=n1:5", ON_THE_WIRE);
+	is_nodes("PMI_SIZE=8 PMI_RANK=3", NOBODY_TOLD); /* PALS */
+	is_nodes("OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_RANK=1", IN_PMIX);
+	is_nodes("PMIX_RANK=1", NOBODY_TOLD);
+	is_nodes("HOME=/", NOBODY_TOLD);
+}
+
 #define OMPI "OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 "
 #define PMI "PMI_SIZE=64 PMI_RANK=63 "
 #define FLUX "FLUX_JOB_SIZE=5 FLUX_TASK_RANK=4 "
@@ -346,6 +377,7 @@ int main(void)
 	test_arguments();
 	test_result();
 	test_launchers();
+	test_nodes();
 	test_leftovers();
 	test_creation();
 	test_daemons();

@@ -1,0 +1,44 @@
+/*
+ * nodes.c - on how many nodes the job runs, if N, the number of processes per node, is not given
+ *
+ * If ranks disagreed on N, they would wait for each other for ever, also in the user's program. So
+ * N is never the number of ranks on this node, which differs if the job is uneven, but the size
+ * divided by a number of nodes that is the same on all ranks. Where that comes from follows from
+ * the launcher alone. A rank that gets only a part of the answer must end the job; a launcher that
+ * answers no rank is an error that all ranks notice.
+ *
+ * On the clock, if N is not given: all of it. PMIx_Get takes some 20 us, the others less.
+ */
+#include "observe.h"
+
+#include <mpi.h>
+
+/* Returns N for the SIZE ranks of the job; 0 if no rank can know it, or if SIZE is not a multiple of
+ * the number of nodes. Then prints an error on RANK 0. Ends the job if only this rank does not know
+ * the number of nodes. */
+int find_ppn(int rank, int size)
+{
+	int nodes = size == 1 ? 1 : launched_nodes();
+
+	if (nodes == ON_THE_WIRE)
+		nodes = wire_nodes();
+	else if (nodes == IN_PMIX)
+		nodes = pmix_nodes();
+	if (nodes == NOT_TOLD) {
+		print_error("rank %d was not told on how many nodes the processes run, unlike "
+			    "others; add their number per node: ziatest --ppn N ...\n",
+			    rank);
+		PMPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	if (nodes > 0 && size % nodes == 0)
+		return size / nodes;
+	if (rank == 0 && nodes > 0)
+		print_error("%d processes run on %d nodes; start the same number on every node, as "
+			    "with srun --ntasks-per-node, mpirun --map-by ppr:4:node or "
+			    "mpiexec.hydra -ppn\n",
+			    size, nodes);
+	else if (rank == 0)
+		print_error("the launcher does not say on how many nodes the processes run; add "
+			    "their number per node: ziatest --ppn N ...\n");
+	return 0;
+}
