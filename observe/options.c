@@ -23,6 +23,8 @@ static void take_options(int *argc, char **argv, struct run *run)
 		if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
 			run->verbose++;
 			words = 1;
+		} else if (strcmp(option, "--start-only") == 0) { /* libziaprobe.c's */
+			words = 1;
 		} else if (value && strcmp(option, "--csv") == 0) {
 			run->csv = value;
 		} else if (value && strcmp(option, "--ranks") == 0) {

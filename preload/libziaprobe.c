@@ -6,7 +6,7 @@
  * MPI. The first call of any of them is carried out, and then the benchmark of ziaprobe.c with
  * these arguments. Then the program goes on as if the library were not there. Errors are printed,
  * but have no other effect, except that the job ends if memory is short, and ranks end if the
- * timeout expires.
+ * timeout expires. With --start-only, the program ends after its start.
  *
  * On the clock: the constructor, looking up the functions, splitting the arguments, and the calls
  * for the locale.
@@ -26,6 +26,7 @@ int benchmark(int argc, char **argv); /* of ziaprobe.c */
 
 static char *arguments; /* the value of ZIAPROBE, or NULL if this process is not to be measured */
 static atomic_bool called; /* set by the first call, which is measured */
+static bool start_only; /* whether --start-only is among them */
 static bool uses_sessions;
 static const char *stub; /* why a call that reached no MPI was not measured */
 
@@ -34,8 +35,10 @@ static void read_environment(void)
 {
 	const char *value = getenv("ZIAPROBE");
 
-	if (value && !arguments)
-		arguments = strdup(value);
+	if (!value || arguments)
+		return;
+	arguments = strdup(value);
+	start_only = strstr(value, ",--start-only") != NULL;
 }
 
 /* Notes that the libraries are loaded. Leaves errno as it was. */
@@ -63,6 +66,14 @@ static bool may_have_had_child(void)
 	       children.ru_minflt > 0 || waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+/* Prints that a program that uses MPI Sessions was not measured. */
+static void report_sessions(void)
+{
+	print_error("nothing was measured: %s uses MPI Sessions; only a start by MPI_Init can be "
+		    "measured\n",
+		    program_name());
+}
+
 /* Prints an error if rank 0 ends and was not measured. Prints nothing if this process may be a
  * wrapper whose child was measured, or was started by such a wrapper. */
 __attribute__((destructor)) static void end_process(void)
@@ -73,9 +84,7 @@ __attribute__((destructor)) static void end_process(void)
 	if (stub)
 		print_error("nothing was measured: %s\n", stub);
 	else if (uses_sessions)
-		print_error("nothing was measured: %s has ended, which uses MPI Sessions; only a "
-			    "start by MPI_Init can be measured\n",
-			    program_name());
+		report_sessions();
 	else
 		print_error("nothing was measured: %s has ended, and libziaprobe.so saw no call to "
 			    "MPI_Init; the program must call it, and must not be linked statically "
@@ -144,14 +153,43 @@ static bool is_mpi_started(void)
 	return is_started;
 }
 
+static int final_status;
+
+static void end_at_once(int signal)
+{
+	(void)signal;
+	_exit(final_status);
+}
+
+/* Ends the program with STATUS because only its start is wanted. No handler of the program runs,
+ * because one that calls MPI would abort the job. Takes a minute at most: MPI_Finalize may hang. */
+static void end_program(int status)
+{
+	struct sigaction action = {.sa_handler = end_at_once};
+	int is_started = 0;
+	sigset_t alarms;
+
+	final_status = status;
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	sigaction(SIGALRM, &action, NULL);
+	sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+	alarm(60);
+	if (PMPI_Initialized)
+		PMPI_Initialized(&is_started);
+	if (is_started && PMPI_Finalize)
+		PMPI_Finalize();
+	_exit(status);
+}
+
 /* Carries out CALL, which will return to ADDRESS, and measures it. Returns its result, and leaves
  * the process as it was. */
 static int measure(const struct call *call, void *address)
 {
 	locale_t before = uselocale((locale_t)0);
 	char *words[strlen(arguments) / 2 + 3], *rest;
-	int count = 0, result;
-	bool prints;
+	int count = 0, result, status = 1;
+	bool prints = true;
 
 	words[count++] = "ziaprobe";
 	for (char *word = strtok_r(arguments, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
@@ -163,11 +201,16 @@ static int measure(const struct call *call, void *address)
 	uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
 	end_init();
 	if (result == MPI_SUCCESS && is_mpi_started() && !is_alone(&prints) && learn_ppn(words)) {
-		benchmark(count, words);
-		write_reports();
+		status = benchmark(count, words);
+		if (!write_reports())
+			status = 1;
 	}
 	uselocale(before); /* glibc's C locale is static, and need not be freed */
 	end_observation();
+	if (start_only && !prints) /* The one that prints must not be ended before. */
+		sleep_second();
+	if (start_only)
+		end_program(status == 0 ? 0 : 1);
 	return result;
 }
 
@@ -199,6 +242,8 @@ static int start(const char *name, void *caller, struct call call)
 			print_error("nothing was measured: %s\n", reason);
 		result = carry_out(&call);
 		close_claim();
+		if (start_only)
+			end_program(1);
 	}
 	clean_environment();
 	return result;
@@ -235,6 +280,11 @@ EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 	bool is_first = arguments && !called && !uses_sessions;
 
 	uses_sessions = true;
+	if (is_first && start_only) {
+		if (launched_world().rank <= 0)
+			report_sessions();
+		_exit(1);
+	}
 	if (is_first) {
 		note_main_entered();
 		unwatch_thread(); /* because MPI_Init may never be called */

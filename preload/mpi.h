@@ -29,6 +29,7 @@ enum {
 	function(Abort, (MPI_Comm comm, int code)) \
 	function(Comm_rank, (MPI_Comm comm, int *rank)) \
 	function(Comm_size, (MPI_Comm comm, int *size)) \
+	function(Finalize, (void)) \
 	function(Gather, (const void *sent, int sent_count, MPI_Datatype sent_type, \
 			  void *data, int count, MPI_Datatype type, int root, MPI_Comm comm)) \
 	function(Get_library_version, (char *text, int *length)) \

@@ -63,6 +63,7 @@ DEFINE(Get_library_version, (char *text, int *length))
 REFUSE(Abort)
 REFUSE(Comm_rank)
 REFUSE(Comm_size)
+REFUSE(Finalize)
 REFUSE(Gather)
 REFUSE(Get_processor_name)
 REFUSE(Ibarrier)
@@ -110,6 +111,21 @@ int main(int argc, char **argv) { return MPI_Init(&argc, &argv); }' >"$tmp/seria
 cc -shared -fPIC -o "$tmp/libstub.so" "$tmp/stub.c" &&
 	cp "$tmp/libstub.so" "$tmp/plugin.so" && cc -o "$tmp/host" "$tmp/host.c" -ldl &&
 	cc -o "$tmp/serial" "$tmp/serial.c" -L"$tmp" -lstub -Wl,-rpath,"$tmp" || exit 1
+
+# A program that goes on after MPI_Init. Its handler, which calls MPI, would abort the job.
+cat >"$tmp/lasting.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void handler(void) { MPI_Barrier(MPI_COMM_WORLD); }
+int main(int argc, char **argv)
+{
+	atexit(handler);
+	MPI_Init(&argc, &argv);
+	fprintf(stderr, "ziaprobe: went on\n");
+	return MPI_Finalize() || 5;
+}
+END
 
 # A library whose dlsym calls the C library's
 cat >"$tmp/dlsym.c" <<'END'
@@ -288,7 +304,7 @@ for mpi in openmpi mpich; do
 	if [ -e "$dir/starts" ]; then
 		expect both 0 "$launch ../starts both $node" "$result"
 		expect session 0 "../ziatest 2 '$srun' ../starts session" \
-			"$error nothing was measured: starts has ended, which uses MPI Sessions; .*"
+			"$error nothing was measured: starts uses MPI Sessions; .*"
 	fi
 	# A wrapper that sleeps, and starts the program in namespaces of its own, as containers do
 	for space in pid mount; do
@@ -333,6 +349,19 @@ for mpi in openmpi mpich; do
 	expect stub-between 0 "$with lpm" \
 		"$error nothing was measured: the first MPI_Init that host calls is a stub .*"
 	expect stub-after 0 "$with lmp" "$result" "$one_node"
+
+	# Only the start: every rank ends after it, with status 0 if it was measured.
+	"mpicc.$mpi" -o "$dir/lasting" "$tmp/lasting.c" || exit 1
+	unknown_clock='ziaprobe: warning: ziaprobe cannot tell which clock gave the start .*'
+	only() {	# N: the start of a launch with N processes per node
+		printf "srun -N 3 -n 6 --ntasks-per-node 2 env LD_PRELOAD=$dir/libziaprobe.so"
+		printf ' "ZIAPROBE=$(date +%%s,%%6N),%s,--start-only"' "$1"
+	}
+	expect only 0 "$(only 2) ../lasting" "$result" "?$unknown_clock"
+	expect only-found 0 "$(only 0) ../lasting" "$result" "?$unknown_clock"
+	expect only-wrong "$fails" "$(only 4) ../lasting" "$error the number of processes, 6, .*"
+	expect only-foreign "$fails" "$(only 2) $tmp/foreign 1" "$error nothing was measured: .*"
+	expect only-unseen 0 "$(only 2) $unseen" "$(nothing unseen)"
 
 	# Nothing is measured, or only what is looked up.
 	unknown="$error nothing was measured: Ziatest does not know the MPI library of foreign, \
