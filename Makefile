@@ -27,14 +27,14 @@ strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 sources = ziaprobe.c $(sort $(wildcard observe/*.c explain/*.c))
 headers = $(wildcard observe/*.h explain/*.h)
 preparation = $(sort $(wildcard prepare/*.c))
-programs = ziatest ziaprobe libziaprobe.so job/rank
+programs = ziatest libziaprobe.so job/rank ziaprobe
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c \
 	$(preparation) $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
 	$(LDFLAGS) -o ziaprobe $(sources) $(FENCE) $(LDLIBS)
 # libziaprobe.so has an mpi.h of its own (preload/mpi.h), so it needs no MPI to build, and measures
-# programs of any. -Bsymbolic-functions: what its tables call ours are its own functions, even if
-# another object that comes first has the same.
+# programs of every MPI that it knows. -Bsymbolic-functions makes its tables hold its own functions,
+# even if an object that is searched first defines the same names.
 libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPFLAGS) \
 	-DWITHOUT_MAIN -DINTERPOSE $(CFLAGS) $(strict) -fPIC -shared \
 	-fvisibility=hidden -Wl,-Bsymbolic-functions $(LDFLAGS)) -o libziaprobe.so \
@@ -45,7 +45,7 @@ job/rank_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o job/rank 
 
 all: $(programs) build.txt changes.diff
 
-# The commands, and the paths of their compilers. If one changes, all programs are rebuilt.
+# The commands, and the paths of their compilers. If any of them changes, all programs are rebuilt.
 compiler = $(shell readlink -f "$$(command -v $(firstword $($(1)_command)))")
 quote = '$(subst ','\'',$(1))'
 commands = $(foreach program,$(programs),$(call quote,command: $($(program)_command) \
@@ -53,7 +53,7 @@ commands = $(foreach program,$(programs),$(call quote,command: $($(program)_comm
 .commands: $(shell printf '%s\n' $(commands) | cmp -s - .commands || echo FORCE)
 	@printf '%s\n' $(commands) >$@
 
-# What an earlier build has left must not look like the result of one that fails.
+# Deletes the results of an earlier build, so that nobody takes them for those of one that failed.
 begin = @rm -f $@ build.txt
 
 ziatest: ziatest.c $(wildcard prepare/*) .commands
@@ -70,7 +70,7 @@ ziaprobe: .pad $(sources) $(headers) .commands
 		'$@ is smaller than $(PAD) bytes: the pad is missing; check CFLAGS and LDFLAGS'; \
 		exit 1; }
 	@[ -z '$(FENCE)' ] || LC_ALL=C readelf -lW $@ | grep -q INTERP || { echo >&2 \
-		'$@ was linked statically, although no flag says so; run make LDFLAGS=-static'; \
+		'$@ was linked statically, but no flag says so; run make LDFLAGS=-static'; \
 		exit 1; }
 
 libziaprobe.so: $(wildcard preload/*) $(sources) $(headers) .commands

@@ -13,6 +13,7 @@
 #include <time.h>
 
 enum { HEADER_SIZE = 1000 }; /* more than the header of either file has */
+enum { RANK_COLUMNS_OF_2_2 = 18 };
 
 /* A row of a file. */
 struct row {
@@ -38,7 +39,7 @@ __attribute__((format(printf, 3, 4))) static void add_cell(struct row *row, cons
 			*c = '?';
 }
 
-/* Appends to ROW the cell NAME with NUMBER; it is empty if that is UNKNOWN. */
+/* Appends to ROW the cell NAME with NUMBER; the cell is empty if that is UNKNOWN. */
 static void add_number(struct row *row, const char *name, int64_t number)
 {
 	if (number == UNKNOWN)
@@ -87,7 +88,7 @@ static void print_failure(const char *what, const char *name)
 		    what, name, strerror(errno));
 }
 
-/* Returns the cell of ROW that is called by the first LENGTH characters of NAME, or NULL. */
+/* Returns the cell of ROW whose name is the first LENGTH characters of NAME, or NULL. */
 static const struct cell *find_cell(const struct row *row, const char *name, size_t length)
 {
 	for (const struct cell *cell = row->cell; cell < row->cell + row->count; cell++)
@@ -97,8 +98,8 @@ static const struct cell *find_cell(const struct row *row, const char *name, siz
 }
 
 /* Prints ROW to FILE: the cells that HEADER names or, if FILE is NULL, nothing. Returns whether
- * HEADER, a line, is one of this version or of an older one: it begins with the first cell of ROW,
- * and names no others. */
+ * HEADER, a line, is one of this version or of an older one: it begins with the name of ROW's first
+ * cell, and ROW has a cell for each of its names. */
 static bool print_row(FILE *file, const struct row *row, const char *header)
 {
 	const char *name = header;
@@ -127,9 +128,29 @@ static void make_header(char *header, const struct row *row)
 	strcpy(end, "\n");
 }
 
-/* Opens NAME, the file of OPTION, for adding rows such as ROW. A regular file that is not empty must
- * begin with a header of this version or of an older one, so that no other file is overwritten or
- * appended to. With KEEP, its rows are kept, and HEADER becomes its header; otherwise they are
+/* Returns whether HEADER, a line, is that of a --ranks file with rows like ROW, or of one of an
+ * older version, back to 2.2: each version adds its columns at the end. Such a file is replaced, so
+ * no other may pass for one. */
+static bool is_ranks_header(const struct row *row, const char *header)
+{
+	const char *name = header;
+	int count = 0;
+
+	for (; count < row->count && *name; count++) {
+		size_t length = strcspn(name, ",\n");
+
+		if (find_cell(row, name, length) != row->cell + count)
+			return false;
+		name += length + 1;
+		if (name[-1] == '\n')
+			break;
+	}
+	return count + 1 >= RANK_COLUMNS_OF_2_2 && name[-1] == '\n';
+}
+
+/* Opens NAME, the file of OPTION, for appending rows like ROW. A regular file that is not empty
+ * must begin with a header of this version or of an older one, so that no other file is overwritten
+ * or appended to. With KEEP, its rows are kept, and HEADER becomes its header; otherwise they are
  * removed. Other kinds of files count as empty: reading a pipe, for example, would block. On
  * failure, prints an error and returns NULL. */
 static FILE *open_file(const char *option, const char *name, const struct row *row, bool keep,
@@ -140,9 +161,9 @@ static FILE *open_file(const char *option, const char *name, const struct row *r
 	FILE *file = fopen(name, is_regular ? "a+" : "w");
 	bool has_header = file && is_regular && fgets(header, HEADER_SIZE, file);
 
-	if (has_header && !print_row(NULL, row, header)) {
-		print_error("'%.500s' begins with another header: it was not written by %s of this "
-			    "or an older version; choose a new file\n",
+	if (has_header && !(keep ? print_row(NULL, row, header) : is_ranks_header(row, header))) {
+		print_error("'%.500s' begins with another header: it was not written by %s, or by "
+			    "an incompatible version; choose a new file\n",
 			    name, option);
 		fclose(file);
 		return NULL;
@@ -165,6 +186,9 @@ static FILE *open_file(const char *option, const char *name, const struct row *r
 		fputs(header, file);
 		fflush(file);
 		fcntl(fileno(file), F_SETFL, O_APPEND);
+	} else if (fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n') {
+		fseek(file, 0, SEEK_END);
+		fputc('\n', file); /* after a row that was cut off */
 	}
 	fseek(file, 0, SEEK_END); /* required between reading and writing */
 	return file;
@@ -184,7 +208,7 @@ static int close_file(FILE *file, const char *name)
 	return 0;
 }
 
-/* Fills in ROW, the result's. */
+/* Fills ROW with the result. */
 static void describe_result(struct row *row, const struct run *run, const struct path *path,
 			    const struct outlier *outlier)
 {
@@ -240,7 +264,7 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	return close_file(file, run->csv);
 }
 
-/* Fills in ROW, that of RANK. */
+/* Fills ROW with the values of RANK. */
 static void describe_rank(struct row *row, const struct run *run, int rank)
 {
 	static const enum column columns[] = {DAEMON, SPAWN,    EXEC,     SETUP,      INIT,

@@ -66,8 +66,8 @@ struct work {
 	int64_t cpu, cpu_wait, faults;
 };
 
-/* The same since the process was created. Packed, because each rank sends many. What exceeds the
- * largest values, which are masks, is cut off. */
+/* The same since the process was created. Packed, because each rank sends many. Larger values
+ * wrap around: these are masks. */
 #define LONGEST_READING 0x7fffffffff /* us: six days */
 #define MOST_READ_FAULTS 0x7fffff /* eight million */
 struct reading {

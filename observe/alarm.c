@@ -7,13 +7,13 @@
  * SIGALRM, because the user's program may use that. The timeout has more means, in case that thread
  * blocks all signals, waits in the kernel, or hangs while it prints:
  *
- *	SECONDS after the start		the signal comes, to that thread, which prints, and exits
+ *	SECONDS after the start		the signal goes to that thread, which prints, and exits
  *					a second later
- *	a second later			it comes to the process, and any thread does the same,
- *					unless that thread has begun
- *	two seconds later		it comes to the process again, which exits at once if
+ *	+ 1 s				it goes to the process; any thread does the same, unless
+ *					that thread has begun
+ *	+ 2 s				it goes to the process again, which exits at once if
  *					that thread had begun
- *	2.9 seconds later		the kernel kills the process
+ *	+ 2.9 s				the kernel kills the process
  *
  * On the clock: arm(), if its option is given; with --where, also its handler.
  */
@@ -47,7 +47,7 @@ static struct {
 	[WHERE] = {"the moment of --where", "note", "after", .signal = 0},
 };
 
-static atomic_int timed_out; /* how many signals of the timeout have come, to any thread */
+static atomic_int timed_out; /* how many signals of the timeout were handled, by any thread */
 
 /* Sleeps for a second, whatever signals arrive. */
 void sleep_second(void)
@@ -113,7 +113,7 @@ static void start_timer(int timer, int64_t us, int interval)
 /* The handler of the timeout: prints what this rank is doing, waits, and exits with status 124.
  * Waiting gives the other ranks a second to print too, before the launcher sees a process fail and
  * ends the job. If this hangs, as when stderr is a pipe that nobody reads, the third signal, which
- * any thread may handle, ends the process. */
+ * any thread may handle, ends the process, or else the kernel does. */
 static void time_out(int signal)
 {
 	int before = atomic_fetch_add(&timed_out, 1);

@@ -28,9 +28,9 @@ static bool is_environment_clean(void)
 }
 
 /* Called if MPI_COMM_WORLD has one process, and the launcher has described the world LAUNCHED.
- * Returns whether one process is right. If not, prints an error once per job or, if ranks are not
- * known, in every process; *PRINTS says whether in this one. BOOT is the stamp at which this node
- * booted. */
+ * Returns whether that is right. If not, prints an error: once per job; in every process if the
+ * launcher gave a size but no rank; once per node if its variables are missing. Sets *PRINTS to
+ * whether this process printed it. BOOT is the stamp at which this node booted. */
 bool check_single(struct world launched, int64_t boot, bool *prints)
 {
 	int64_t start = this_rank.at[START];
@@ -48,8 +48,8 @@ bool check_single(struct world launched, int64_t boot, bool *prints)
 	if (launched.size > 0 || start <= 0 || !is_environment_clean() ||
 	    !was_created_by_daemon(start, boot))
 		return true;
-	/* No process knows of the others, so one per node prints. The claim lasts only as long as
-	 * its holder, so the holder waits. */
+	/* No process knows of the others, so one per node prints. A claim lasts only as long as the
+	 * process that holds it, so that process waits. */
 	close_claim(); /* that of --where */
 	*prints = claim("clean", 0, 0);
 	if (*prints) {

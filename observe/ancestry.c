@@ -1,5 +1,5 @@
 /*
- * ancestry.c - from whom this process descends: the launcher's daemon, and when that created it
+ * ancestry.c - which of the launcher's daemons created this process, and when
  *
  * On the clock: nearest_daemon(), if the launchers' variables disagree; was_created_by_daemon(), if
  * they are missing and MPI_COMM_WORLD has one process.
@@ -46,14 +46,15 @@ static struct process read_process(const char *path, int64_t boot)
 	return process;
 }
 
-/* Returns whether Slurm's daemon, slurmstepd, started the process ID: it tells each task its id. */
+/* Returns whether slurmstepd, Slurm's daemon, started the process ID: it sets SLURM_TASK_PID for
+ * each task. */
 static bool is_slurm_task(int id)
 {
 	return id > 0 && to_number(getenv("SLURM_TASK_PID"), INT_MAX) == id;
 }
 
-/* Returns the parent of PROCESS. If /proc hides the processes of other users (hidepid), slurmstepd
- * has its name and nothing else. */
+/* Returns the parent of PROCESS. If /proc hides the processes of other users (hidepid), only
+ * the name is known, and only if the parent is slurmstepd. */
 static struct process read_parent(struct process process, int64_t boot)
 {
 	struct process parent;

@@ -25,7 +25,7 @@ bool claim(const char *kind, int state, uint64_t calls)
 	return bind(claimed, (struct sockaddr *)&name, sizeof name) == 0 || errno != EADDRINUSE;
 }
 
-/* Closes the socket of the last claim, so that the user's program does not get it. */
+/* Closes the socket of the last claim, so that it does not stay open in the user's program. */
 void close_claim(void)
 {
 	if (claimed >= 0)

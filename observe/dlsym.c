@@ -1,15 +1,15 @@
 /*
  * dlsym.c - our dlsym, which finds our functions
  *
- * A program or library that looks a function up with dlsym, by a handle, does not search ziaprobe
- * or libziaprobe.so first. So dlsym is intercepted, too, and such a look-up finds our function, if
- * that calls the very function that would have been found. A look-up that finds a second one, such
- * as another MPI's, or the one that a tracer behind ours will call, gets that: it is not ours to
- * replace. If no library has a function, a look-up does not find ours, either: a serial program
- * that asks whether MPI is there must not find it.
+ * A look-up with dlsym by a handle does not search ziaprobe or libziaprobe.so first. So dlsym is
+ * intercepted, too. Such a look-up returns our function if that calls the very function that would
+ * have been found. If it would find a different one, such as another MPI's, or the one that a
+ * tracer searched after us will call, it returns that one, which is not ours to replace. If no
+ * library has the function, the look-up fails: a serial program that checks whether MPI is there
+ * must not find ours.
  *
- * Any other look-up is the C library's: the answer to RTLD_NEXT and RTLD_DEFAULT depends on the
- * caller, so the C library's dlsym must be reached by a tail call, even without optimisation.
+ * All other look-ups go to the C library. The answer to RTLD_NEXT and RTLD_DEFAULT depends on the
+ * caller, so its dlsym must be reached by a tail call, even without optimisation.
  *
  * On the clock: what our dlsym adds to each call.
  */
@@ -19,9 +19,9 @@
 #define __has_feature(feature) 0
 #endif
 
-/* Whether the compiler makes tail calls. ThreadSanitizer calls a function at the end of every other.
- * clang does so on demand from version 13 on. Other compilers may define __GNUC__, but ignore the
- * attribute. */
+/* Whether the compiler makes tail calls. With ThreadSanitizer, it does not: every function ends by
+ * calling one of ThreadSanitizer's. clang makes them on request (musttail) from version 13 on.
+ * Other compilers that define __GNUC__ may ignore the attribute optimize. */
 #if defined __SANITIZE_THREAD__ || __has_feature(thread_sanitizer)
 #elif __has_attribute(musttail)
 #define TAIL_CALLER
@@ -42,8 +42,8 @@ static void *find_nothing(const char *name)
 	return NULL;
 }
 
-/* Returns what CALLER finds by HANDLE in the place of the function that OURS stands for: ours, if
- * that calls this very function. */
+/* Returns the result of CALLER's look-up by HANDLE of the function that OURS replaces: our function
+ * if it calls the one found, otherwise the one found. */
 static void *choose_function(struct interposed *ours, void *handle, void *caller)
 {
 	void *found = library_dlsym()(handle, ours->name);
@@ -57,7 +57,7 @@ static void *choose_function(struct interposed *ours, void *handle, void *caller
 		ours->found = next_function(ours->name);
 	if (!ours->found && !is_own(found))
 		ours->found = to_function(found);
-	dlerror(); /* because some of these look-ups may have failed */
+	dlerror(); /* clears the error of a look-up above that failed */
 	return ours->found == to_function(found) ? *(void **)&ours->own : found;
 }
 

@@ -1,12 +1,12 @@
 /*
  * fence.c - when this rank waits for the others inside MPI_Init
  *
- * Ranks wait for each other in fences of the process manager. A fence is entered and ended by a
- * call of a library's function (pmi.c), or on PMI's wire (wire.c).
+ * Ranks wait for each other in fences of the process manager. A rank enters a fence by calling a
+ * library function (pmi.c), or by sending a command on PMI's wire (wire.c).
  *
- * A non-blocking fence returns at once and ends with a callback. Until then, a rank counts as
- * waiting, even if it works: this cannot delay the fence, and what is left of the work when the
- * callback comes counts as MPI_Init's.
+ * The call that enters a non-blocking fence returns at once; the fence ends with a callback. Until
+ * then, the rank counts as waiting, even while it works. This work cannot delay the fence, and any
+ * that is left when the callback comes counts as MPI_Init's own.
  *
  * On the clock: two stamps per fence, each with a reading of what this process has done so far
  * (readings.c).
@@ -37,16 +37,17 @@ void leave_mpi_init(void)
 	entered_count = FENCES;
 }
 
-/* Returns where this rank is in MPI_Init now. Async-signal-safe. */
+/* Returns where this rank is in MPI_Init now: in the first fence that has not ended or, if there is
+ * none, behind the one that ended last. Async-signal-safe. */
 struct position find_position(void)
 {
 	struct position position = {0, &this_rank.readings[MAIN_ENTERED - LIBRARIES_LOADED], false};
 
-	for (int i = 0; i < FENCES && fences[i].entered; i++) {
+	for (int i = 0; i < FENCES && fences[i].entered && !position.waits; i++) {
 		struct fence *fence = fences + i;
 		int64_t ended = fence->ended; /* a callback may set it at any time */
 
-		if (fence->entered == FAILED)
+		if (fence->entered == FAILED || (ended && ended < position.since))
 			continue;
 		position.since = ended ? ended : fence->entered;
 		position.work = ended ? &fence->work_ended : &fence->work_entered;
@@ -86,8 +87,8 @@ void store_fences(struct record *record)
  * the outermost call is recorded as a fence. */
 static _Thread_local int nesting;
 
-/* Begins a fence of INTERFACE. Returns its index, or -1 if it does not count, because it is not
- * OF_ALL ranks or is inside another. */
+/* Begins a fence of INTERFACE. Returns its index, or -1 if it is not recorded: because it is not
+ * OF_ALL ranks, is inside another, comes after MPI_Init, or exceeds FENCES. */
 int enter_fence(const char *interface, bool of_all)
 {
 	int64_t entered;
@@ -130,7 +131,7 @@ int begin_call(const char *interface, bool of_all)
 	return fence;
 }
 
-/* Ends it. Returns RESULT. */
+/* Ends the call, and its FENCE. Returns RESULT. */
 int end_call(int fence, int result)
 {
 	nesting--;

@@ -86,8 +86,8 @@ struct world launched_world(void)
 }
 
 /* Returns on how many nodes the ranks of the launcher that launched_world() has chosen run: the
- * number, if the launcher sets a variable, or what else stands for it (enum nodes). Slurm with PMI-2
- * sets the variables of two launchers, and that of the nodes. */
+ * number, if the launcher sets a variable, or what else stands for it (enum nodes). Slurm with
+ * PMI-2 sets the variables of two launchers, and that of the nodes. */
 int launched_nodes(void)
 {
 	int nodes;

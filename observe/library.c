@@ -1,18 +1,17 @@
 /*
- * library.c - the function of a library that each of ours calls
+ * library.c - the library function that each of our functions calls
  *
- * Some functions of ours are called in the place of a library's, because the dynamic linker
- * searches ziaprobe, or libziaprobe.so, first. Each calls what its caller would have reached without
- * us: the function that comes next in the order in which libraries were linked or, if there is none,
- * the one of the libraries that were loaded for its caller alone (RTLD_LOCAL). If there is none
- * either, it calls the one that was found by a look-up's handle (dlsym.c), or in any other loaded
- * library.
+ * Some of our functions are called instead of a library's, because the dynamic linker searches
+ * ziaprobe, or libziaprobe.so, first. Each calls the function that its caller would have reached
+ * without us: the next one in the search order or, if there was none at the first use, that of the
+ * libraries that were loaded for its caller alone (RTLD_LOCAL). Failing that, it calls the one that
+ * a look-up by handle has found (dlsym.c), or the first in any loaded library.
  *
- * Why this is not an audit library (LD_AUDIT), whose la_symbind sees every binding: it does not see
- * those of libraries built with -fno-plt. Also, it is loaded into a namespace of its own, so it
- * could not call the program's MPI library.
+ * Why this is not an audit library (LD_AUDIT): its la_symbind does not see the bindings of
+ * libraries built with -fno-plt. Also, an audit library is loaded into a namespace of its own, so
+ * it could not call the program's MPI library.
  *
- * On the clock: one or two look-ups in each call, which take 4 to 7 us.
+ * On the clock: one or two look-ups in each call, 4 to 7 us in all.
  */
 #include "observe.h"
 
@@ -23,8 +22,9 @@
 /* ---- The C library's dlsym ---- */
 
 #ifdef DLSYM_VERSION
-/* Returns the C library's dlsym. Ours (dlsym.c) may never have been called: another object's may
- * come first, such as that of a tracer, or of ziaprobe before that of libziaprobe.so. */
+/* Returns the C library's dlsym. Does not rely on ours (dlsym.c), which may never have been called:
+ * another object's may come first, such as that of a tracer, or of ziaprobe before that of
+ * libziaprobe.so. */
 BARE dlsym_fn *library_dlsym(void)
 {
 	static dlsym_fn *found;
@@ -55,7 +55,7 @@ bool is_own(const void *address)
 	       (uintptr_t)address < (uintptr_t)_end;
 }
 
-/* Converts what dlsym has found, because ISO C knows no such cast. */
+/* Converts what dlsym has found, because ISO C has no such cast. */
 function *to_function(void *found)
 {
 	return *(function **)&found;
@@ -67,8 +67,8 @@ function *next_function(const char *name)
 	return to_function(library_dlsym()(RTLD_NEXT, name));
 }
 
-/* Returns what is called NAME in FILE, a loaded library, or in the libraries that it depends on;
- * NULL if there is nothing, or if it is our own. */
+/* Returns the symbol NAME of FILE, a loaded library, or of the libraries that it depends on; NULL
+ * if there is none, or if it is ours. */
 void *find_in_file(const char *file, const char *name)
 {
 	void *handle = dlopen(*file ? file : NULL, RTLD_LAZY | RTLD_NOLOAD);
@@ -79,7 +79,8 @@ void *find_in_file(const char *file, const char *name)
 	return found && !is_own(found) ? found : NULL;
 }
 
-/* Appends the file of OBJECT and a 0 to the stream FILES. Called while no object can be closed. */
+/* Appends the file name of OBJECT and a null byte to the stream FILES. Called while no object can
+ * be closed. */
 static int add_file(struct dl_phdr_info *object, size_t size, void *files)
 {
 	(void)size;
@@ -88,8 +89,8 @@ static int add_file(struct dl_phdr_info *object, size_t size, void *files)
 	return 0;
 }
 
-/* Returns the first function NAME of any loaded object, but not ours; NULL if there is none. Another
- * thread may close some of the objects meanwhile. */
+/* Returns the first function NAME of any loaded object, except ours; NULL if there is none. Copies
+ * the file names first, because another thread may close an object meanwhile. */
 function *find_anywhere(const char *name)
 {
 	void *found = library_dlsym()(RTLD_NEXT, name);
@@ -128,9 +129,9 @@ BARE struct interposed *find_interposed(struct interposed *table, const char *na
 	return NULL;
 }
 
-/* Returns what CALLER would reach in the place of OURS without us, or NULL. An MPI library may make
- * itself global when it starts; a library that has been loaded before is bound to its own function,
- * so the caller's libraries come first if there was no global function at the first use. */
+/* Returns the function that CALLER would reach without OURS, or NULL. An MPI library may make
+ * itself global when it starts, but libraries loaded earlier stay bound to their own functions. So
+ * if there was no global function at the first use, the caller's libraries come first. */
 function *find_in_scope(struct interposed *ours, void *caller)
 {
 	function *next = next_function(ours->name), *local = NULL;
@@ -153,8 +154,8 @@ void forget_closed(struct interposed *ours)
 		ours->found = NULL;
 }
 
-/* Returns the function of a library that our function NAME, which stands in TABLE and which CALLER
- * has called, calls in turn; NULL if no library has one. */
+/* Returns the library function that our function NAME, an entry of TABLE, calls when CALLER calls
+ * it; NULL if no library has one. */
 function *library_function(struct interposed *table, const char *name, void *caller)
 {
 	struct interposed *ours = find_interposed(table, name);
@@ -164,7 +165,7 @@ function *library_function(struct interposed *table, const char *name, void *cal
 		return reached;
 	forget_closed(ours);
 	if (!ours->found)
-		ours->found = find_anywhere(name); /* as if a tail call hid the real caller */
+		ours->found = find_anywhere(name); /* a tail call may hide the real caller */
 	return ours->found;
 }
 #endif

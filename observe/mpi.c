@@ -1,10 +1,9 @@
 /*
- * mpi.c - the MPI functions that ziaprobe.c calls, as a tool on MPI's profiling interface
+ * mpi.c - the MPI functions of ziaprobe.c that are observed, as a tool on MPI's profiling interface
  *
- * Each of them calls the PMPI function of the same name, which is the library's, and tells the
- * observer.
+ * Each notifies the observer (observer.c), and calls the library's PMPI function of the same name.
  *
- * On the clock: all but MPI_Gather and MPI_Finalize.
+ * On the clock: all, except MPI_Gather and MPI_Finalize.
  */
 #include "observe.h"
 

@@ -13,9 +13,9 @@
 
 #include <mpi.h>
 
-/* Returns N for the SIZE ranks of the job; 0 if no rank can know it, or if SIZE is not a multiple of
- * the number of nodes. Then prints an error on RANK 0. Ends the job if only this rank does not know
- * the number of nodes. */
+/* Returns N for the SIZE ranks of the job; 0 if no rank can know it, or if SIZE is not a multiple
+ * of the number of nodes. Then prints an error on RANK 0. Ends the job if only this rank does not
+ * know the number of nodes. */
 int find_ppn(int rank, int size)
 {
 	int nodes = size == 1 ? 1 : launched_nodes();

@@ -12,8 +12,8 @@
  *	    MPI_Send() ...	mpi.c		      MPI_Send() ...	mpi.c
  *	      note_message()	observer.c	        ... as in ziaprobe
  *	      PMPI_Send() ...	the library's	    write_reports()	observer.c
- *	    MPI_Gather()	mpi.c, likewise	    end_observation()	observer.c
- *	  MPI_Finalize()	mpi.c, likewise
+ *	    MPI_Gather()	mpi.c, as above	    end_observation()	observer.c
+ *	  MPI_Finalize()	mpi.c, as above
  *
  * The files are listed in a good order for reading. The header of each lists what it does on the
  * clock.
@@ -33,9 +33,9 @@
 #define EXPORTED __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0) /* an address in the function that called this one */
 
-/* What a rank is doing, in the order of a launch, on which say_where() relies: in MPI_Init, in the
- * exchange, and after it. Rank 0 is UNCHECKED from MPI_Gather's return until its checks are
- * done. */
+/* What a rank is doing. The states are in the order of a launch: in MPI_Init, in the exchange, and
+ * after it. say_where() relies on this order. Rank 0 is UNCHECKED from MPI_Gather's return until
+ * its checks are done. */
 enum state {
 	IN_MPI_INIT,
 	IN_FENCE,
@@ -47,7 +47,8 @@ enum state {
 	WRITING,
 };
 
-/* ---- observer.c: what this rank is told, in this order; and mpi.c, which tells it ---- */
+/* ---- observer.c: the events of a launch, in this order, as mpi.c and libziaprobe.c report
+ * them ---- */
 
 void note_libraries_loaded(void);
 void note_main_entered(void);
@@ -149,7 +150,7 @@ int pmix_nodes(void);
 void forget_wire(void);
 int wire_nodes(void);
 
-/* ---- library.c: the function of a library that each of ours calls ---- */
+/* ---- library.c: the library function that each of our functions calls ---- */
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
@@ -158,8 +159,8 @@ int wire_nodes(void);
 #define BARE                                                                                       \
 	__attribute__((no_sanitize_address, no_instrument_function, no_profile_instrument_function))
 
-/* glibc's first version of dlsym on each machine. On others, such as POWER, which has no tail calls
- * through a pointer, and with other C libraries, dlsym is not intercepted. */
+/* The first version of dlsym in glibc on each architecture. On others, such as POWER, which cannot
+ * make tail calls through a pointer, and with other C libraries, dlsym is not intercepted. */
 #if defined __GLIBC__ && defined __x86_64__
 #define DLSYM_VERSION "GLIBC_2.2.5"
 #elif defined __GLIBC__ && defined __aarch64__
@@ -175,7 +176,7 @@ typedef void function(void); /* of any type */
 struct interposed {
 	const char *name;
 	function *own;
-	function *found; /* what it calls if its caller reaches none; NULL until then */
+	function *found; /* what it calls if its caller would reach none; NULL until it is found */
 	enum {
 		NOT_USED,
 		GLOBAL,
@@ -183,8 +184,8 @@ struct interposed {
 	} scope; /* whether there was a global function at the first use */
 };
 
-/* The tables of them, in pmi.c and, only in libziaprobe.so, in libziaprobe.c. The last NAME is
- * NULL. */
+/* The tables of these functions: one in pmi.c and, in libziaprobe.so only, one in libziaprobe.c.
+ * Each ends with a NULL NAME. */
 extern struct interposed fence_functions[] HIDDEN, start_functions[] HIDDEN __attribute__((weak));
 
 function *library_function(struct interposed *table, const char *name, void *caller);
@@ -204,9 +205,9 @@ dlsym_fn *library_dlsym(void);
 
 struct doing {
 	enum state state;
-	int rank; /* for which it waits, or -1 */
+	int rank; /* the rank that it waits for, or -1 */
 	int64_t since; /* a stamp */
-	const struct reading *work; /* the reading at that stamp; NULL unless IN_MPI_INIT */
+	const struct reading *work; /* the reading at that stamp, in MPI_Init; otherwise NULL */
 };
 void note_state(enum state state, int rank, int64_t since);
 struct doing find_doing(void);
@@ -232,7 +233,7 @@ void name_calls(const struct stack *stack, char *text, size_t size);
 bool claim(const char *kind, int state, uint64_t calls);
 void close_claim(void);
 
-/* ---- say.c: says what this rank is doing ---- */
+/* ---- say.c: prints what this rank is doing ---- */
 
 void note_time(int64_t us);
 void say(struct doing doing, const char *severity, const char *moment, const char *seconds);

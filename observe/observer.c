@@ -1,11 +1,11 @@
 /*
- * observer.c - what this rank is told while it is launched, in this order, and what it makes of it
+ * observer.c - records the events of this rank's launch, in this order, and acts on them
  *
- * ziaprobe's MPI functions (mpi.c) and libziaprobe.c call these functions, around the calls that
+ * ziaprobe's MPI functions (mpi.c) and libziaprobe.c call these functions in the order that
  * observe.h shows. They learn the start, N and the options from the arguments, the partner from the
  * messages of the exchange, and the stamps from the gather.
  *
- * On the clock: all up to note_message().
+ * On the clock: everything up to and including note_message().
  */
 #include "observe.h"
 
@@ -13,13 +13,13 @@
 #include <mpi.h>
 
 static struct world launched; /* the world that the launcher has described */
-static bool holds_stderr; /* whether stderr was closed, and is now held (hold_stderr) */
+static bool holds_stderr; /* whether stderr was closed, and hold_stderr() has opened it */
 static int64_t boot; /* the stamp at which this node booted */
 static struct estimate raw; /* the offset of the realtime clock from the raw monotonic clock */
 static int first_peer = -1; /* the first rank that this one sends to or receives from */
 
-/* On all ranks, what the arguments say. On rank 0, end_gather() adds the rest; after that, there
- * are records if the result is right. */
+/* On all ranks, the values from the arguments. On rank 0, end_gather() adds the rest; after that,
+ * there are records if the result is right. */
 static struct run run;
 
 /* Notes that the libraries that the user's program is linked with are loaded. */
@@ -56,8 +56,8 @@ static void hold_stderr(void)
 		close(file);
 }
 
-/* Called before the library's function that starts MPI, by one that will return to ADDRESS. Reads
- * the ARGC arguments ARGV, of which ARGV[ARGC] is NULL, and removes the options. */
+/* Called before the library's function that starts MPI, by our function, which will return to
+ * ADDRESS. Reads the *ARGC arguments in ARGV, and removes the options. ARGV[*ARGC] must be NULL. */
 void begin_init(int *argc, char **argv, void *address)
 {
 	hold_stderr();
@@ -78,7 +78,8 @@ void end_init(void)
 }
 
 /* Asks MPI for this rank and the number of ranks. Returns whether this process is alone because MPI
- * and the launcher do not match. If so, an error is printed: *PRINTS says whether here. */
+ * and the launcher do not match. If so, an error has been printed, and *PRINTS is set to whether
+ * this process printed it. */
 bool is_alone(bool *prints)
 {
 	PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
@@ -178,8 +179,8 @@ void begin_gather(void)
 }
 
 /* Called after the gather of the stamps: this rank's is REPLIED, and rank 0 has all STAMPS.
- * Compares the clocks and gathers the records. Returns whether the result is right; if not, has
- * printed an error. Only rank 0 knows; the others return true. */
+ * Compares the clocks and gathers the records. Returns whether the result is right; if not,
+ * rank 0 has printed an error. The other ranks cannot know, and return true. */
 bool end_gather(int64_t replied, const int64_t *stamps)
 {
 	if (world.rank == 0)
@@ -197,7 +198,7 @@ bool end_gather(int64_t replied, const int64_t *stamps)
 }
 
 /* Called after the benchmark. If the result was right, prints warnings and writes the reports, on
- * rank 0. Returns whether that was possible. */
+ * rank 0. Returns false if that failed. */
 bool write_reports(void)
 {
 	bool written = !run.records || explain_run(&run) == 0;
@@ -207,7 +208,7 @@ bool write_reports(void)
 	return written;
 }
 
-/* Leaves a process that goes on, a user's program, as it was before begin_init(). */
+/* Restores a process that goes on, a user's program, to its state before begin_init(). */
 void end_observation(void)
 {
 	unwatch_thread();

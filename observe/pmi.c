@@ -2,10 +2,10 @@
  * pmi.c - the functions that MPI libraries call to enter a fence
  *
  * When built by make, the executable defines and exports these functions. Each enters a fence,
- * calls the library's function of the same name with the caller's arguments, whatever they are, and
- * ends the fence. Our callback calls the caller's. The caller gets the result. They are
- * ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI, whose PMI_Allgather
- * exchanges addresses. Cray's has been tried only with a mock library.
+ * calls the library's function of the same name with the caller's arguments, ends the fence, and
+ * returns the result. PMIx_Fence_nb passes a callback of ours, which ends the fence and then calls
+ * the caller's. They are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI,
+ * whose PMI_Allgather exchanges addresses. Cray's has been tested only with a mock library.
  *
  * On the clock: what fence.c does for each fence, and the look-ups of library.c.
  */
@@ -114,7 +114,7 @@ static struct callback {
 	void *data;
 } callbacks[FENCES];
 
-/* Ends the non-blocking fence whose CALLBACK this is. Called instead of it; then calls it. */
+/* Called instead of the caller's CALLBACK: ends its non-blocking fence, and then calls it. */
 static void complete_fence(int status, void *callback)
 {
 	struct callback *caller = callback;

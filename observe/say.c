@@ -1,10 +1,10 @@
 /*
- * say.c - says what this rank is doing, for --timeout and --where
+ * say.c - prints what this rank is doing, for --timeout and --where
  *
  * Although POSIX does not guarantee it, snprintf of numbers and strings takes no locks and
  * allocates no memory, so signal handlers may call it.
  *
- * On the clock: with --where, all of it.
+ * On the clock: with --where, say().
  */
 #include "observe.h"
 
@@ -14,8 +14,8 @@
 /* The end of rank 0's line while it is UNCHECKED. */
 static char time_text[60];
 
-/* On rank 0: notes the time according to the stamps, in us, and that it is UNCHECKED from now
- * on. */
+/* On rank 0: notes the time according to the stamps, in us, and that rank 0 is UNCHECKED from
+ * now on. */
 void note_time(int64_t us)
 {
 	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",
@@ -85,8 +85,8 @@ static void describe(char *text, size_t size, const struct doing *doing)
 /* Prints what this rank is DOING, "ziaprobe: SEVERITY: MOMENT SECONDS s: rank 5 on n3 has ..."
  * and, if it works in MPI_Init, a second line with the calls that it is in. Only one rank per node
  * and state prints or, in MPI_Init, per node and calls: a rank that polls shared memory must not
- * hide the one that it waits for. To be called by a signal handler: what may wait for a lock comes
- * after the first line. */
+ * hide the one that it waits for. Called by signal handlers, so anything that may wait for a lock
+ * comes after the first line. */
 void say(struct doing doing, const char *severity, const char *moment, const char *seconds)
 {
 	struct stack stack = {.count = 0};
@@ -103,8 +103,8 @@ void say(struct doing doing, const char *severity, const char *moment, const cha
 		print(line);
 	if (doing.state != IN_MPI_INIT)
 		return;
-	/* Reading the stack may hang if that loads a library. So one rank per node has printed
-	 * before; after 0.2 s, so does one for each further set of calls. */
+	/* Reading the stack may hang if that loads a library. So one rank per node has already
+	 * printed; after 0.2 s, one rank prints for each other set of calls. */
 	if (!is_backtrace_loaded()) {
 		if (!prints)
 			poll(NULL, 0, 200); /* lets the one that prints claim its calls first */

@@ -7,8 +7,8 @@
 
 #include <stdatomic.h>
 
-/* What this rank has been doing so far; a benchmark has fewer than ten such states. Each is written
- * before it counts, and only once, so a signal handler in any thread may read the last one. */
+/* The states of this rank so far; a benchmark has fewer than ten. Each is written only once, before
+ * COUNT includes it, so a signal handler in any thread may read the last one. */
 static struct doing states[20];
 static atomic_int count;
 

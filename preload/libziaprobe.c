@@ -3,10 +3,10 @@
  *
  * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
  * environment variable ZIAPROBE, separated by commas. The library defines the functions that start
- * MPI. The first call of any of them is carried out, and then the benchmark of ziaprobe.c with
- * these arguments. Then the program goes on as if the library were not there. Errors are printed,
- * but have no other effect, except that the job ends if memory is short, and ranks end if the
- * timeout expires. With --start-only, the program ends after its start.
+ * MPI. The first call of any of them is carried out; then the benchmark of ziaprobe.c runs with
+ * these arguments. After that, the program goes on as if the library were not there. Errors are
+ * printed, but have no other effect, except that the job ends if memory is short, and ranks end if
+ * the timeout expires. With --start-only, the program ends after its start.
  *
  * On the clock: the constructor, looking up the functions, splitting the arguments, and the calls
  * for the locale.
@@ -139,8 +139,9 @@ static int carry_out(const struct call *call)
 	return ((start_fn *)call->library)(call->argc, call->argv);
 }
 
-/* Returns whether MPI has been started. A stub for serial builds succeeds without doing so, even if
- * the process has an MPI. If so, prints an error once. */
+/* Returns whether MPI has been started. A stub for serial builds returns success without starting
+ * it, even if an MPI library is loaded. Then prints an error: once per job or, if ranks are not
+ * known, in every process. */
 static bool is_mpi_started(void)
 {
 	int is_started = 0;
@@ -148,7 +149,7 @@ static bool is_mpi_started(void)
 	PMPI_Initialized(&is_started);
 	if (!is_started && world.rank <= 0)
 		print_error("nothing was measured: the first MPI_Init that %s calls is a stub for "
-			    "serial builds, which does not start MPI\n",
+			    "serial builds, which does not start MPI; build its library with MPI\n",
 			    program_name());
 	return is_started;
 }
@@ -214,8 +215,8 @@ static int measure(const struct call *call, void *address)
 	return result;
 }
 
-/* Carries out CALL of our function NAME by CALLER. Returns its result. Measures it if it is the
- * first one, and if ziatest launched this process. */
+/* Carries out CALL of our function NAME by CALLER. Returns its result. Measures it if
+ * ziatest launched this process, and if it is the first call since an MPI library was loaded. */
 static int start(const char *name, void *caller, struct call call)
 {
 	struct world launched;
@@ -231,9 +232,9 @@ static int start(const char *name, void *caller, struct call call)
 	reason = find_mpi(call.library);
 	if (!reason) {
 		result = measure(&call, caller);
-	} else if (!PMPI_Initialized) {
+	} else if (!PMPI_Comm_rank) {
 		stub = reason;
-		called = false; /* another call may reach an MPI */
+		called = false; /* a later call may reach an MPI library */
 		return carry_out(&call);
 	} else {
 		launched = launched_world();

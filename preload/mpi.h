@@ -22,8 +22,9 @@ enum {
 	MPI_MAX_PROCESSOR_NAME = 256, /* the largest of the three */
 };
 
-/* The functions, without their prefix. The MPI functions are those that ziaprobe.c calls: observe/
- * and mpi.c define them. The PMPI functions are the library's, and are variables, too. */
+/* The functions, without their prefix. observe/mpi.c and preload/mpi.c define the MPI functions
+ * that ziaprobe.c calls; the others are only declared. The PMPI functions are variables that point
+ * to the library's. */
 /* clang-format off */
 #define MPI_FUNCTIONS(function) \
 	function(Abort, (MPI_Comm comm, int code)) \
@@ -53,8 +54,8 @@ enum {
 MPI_FUNCTIONS(MPI_DECLARE)
 
 /* Sets these variables, given INIT, the function with which the program starts MPI. Returns NULL
- * or, if that is not possible, the reason, in a static buffer. PMPI_Initialized is NULL if the
- * process has no MPI yet. */
+ * or, if that is not possible, the reason, in a static buffer. PMPI_Comm_rank is NULL if no
+ * MPI library has been loaded yet. */
 const char *find_mpi(void (*init)(void));
 
 #endif

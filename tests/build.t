@@ -163,7 +163,7 @@ done
 printf '#!/bin/sh\nprintf "1..1\\nok 1\\n# MPICC: %%s\\n" "$MPICC"\n' >mpicc.t
 chmod +x one/wrapper two/wrapper mpicc.t
 
-all='ziatest ziaprobe libziaprobe.so job/rank'
+all='ziatest libziaprobe.so job/rank ziaprobe'
 # builds NAME PROGRAMS COMMAND...: COMMAND succeeds, and builds PROGRAMS
 builds() {
 	title=$1
@@ -217,7 +217,7 @@ builds 'a compiler of the same name elsewhere in PATH' "$all" \
 	env PATH="$PWD/two:$PATH" make CC=wrapper MPICC=wrapper
 make -s
 touch explain/run.h
-builds 'a changed header' 'ziaprobe libziaprobe.so job/rank' make
+builds 'a changed header' 'libziaprobe.so job/rank ziaprobe' make
 touch prepare/new.h
 builds 'a changed header of ziatest' ziatest make
 touch observe/new.c

@@ -402,7 +402,7 @@ done 5 a
 9, in 0 since 7, work 6
  1:1-2 2:3-4 3:6-7 994
 0, in 1 since 8, work 8
-11, in 0 since 10, work 9
+11, in 1 since 8, work 8
  1:1-2 2:3-4 3:6-7 994
 done 5 e
  1:1-2 2:3-4 3:6-7 2:8-11 -1:9-10 991

@@ -41,7 +41,7 @@ like 'the other ranks become COMMAND' "$status|$out$err" '3\|([0-9]+)\|\2'
 unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID PMIX_RANK
 unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_STEP_NUM_TASKS
 run "$trace" 2 true
-like 'no rank' "$status|$err" '2\|job/trace: error: no launcher gives .*'
+like 'no rank' "$status|$err" '2\|job/trace: error: no launcher has given .*'
 # The batch script that runs prterun has variables of its own.
 SLURM_NTASKS=4 SLURM_PROCID=0 PMIX_RANK=3 run "$trace" 3 true
 like 'prterun in a batch job' "$err" 'trace of rank 3 .*'
