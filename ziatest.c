@@ -8,8 +8,8 @@
  *
  * On the clock, between the start stamp and the launcher's first instruction, ziatest formats the
  * command line, prints it and calls exec. It starts no child process, waits for nothing and does
- * not search PATH: prepare() does everything else, before the stamp. Only a launcher that needs a
- * shell gets one. The stamp is read from the realtime clock, because other nodes read the end.
+ * not search PATH: prepare() does everything else, before the stamp. Only a launch line that needs
+ * a shell gets one. The stamp is read from the realtime clock, because other nodes read the end.
  */
 #include "prepare/prepare.h"
 
@@ -37,7 +37,9 @@ int main(int argc, char **argv)
 		fail(1, "cannot print the command line on stderr: %s", strerror(errno));
 	if (launch.path)
 		execv(launch.path, launch.words);
-	/* The shell runs everything else, or explains why it cannot. */
-	execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-	fail(126 + (errno == ENOENT), "cannot run /bin/sh: %s", strerror(errno));
+	/* The shell runs every other launch line, or explains why it cannot. */
+	if (launch.shell)
+		execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+	fail(126 + (errno == ENOENT), "cannot run %s: %s", launch.shell ? "/bin/sh" : launch.path,
+	     strerror(errno));
 }

@@ -29,6 +29,10 @@ static void take_options(int *argc, char **argv, struct run *run)
 			run->csv = value;
 		} else if (value && strcmp(option, "--ranks") == 0) {
 			run->ranks = value;
+		} else if (value && strcmp(option, "--ppn") == 0) {
+			argv[3] = argv[next + 1];
+		} else if (strcmp(option, "--start-only") == 0) {
+			words = 1; /* of no effect on ziaprobe */
 		} else if (to_number(value, INT_MAX) > 0 &&
 			   (strcmp(option, "-t") == 0 || strcmp(option, "--timeout") == 0)) {
 			timeout = value;

@@ -1,8 +1,8 @@
 /* The command that ziatest becomes: what a shell would run if given the printed line
  *
- * A launcher of plain words, the first of which is a program, is executed without a shell, and so
- * with ziatest's process id, even if a builtin of the shell has the same name. Everything else, and
- * a launcher that cannot be executed, goes to /bin/sh. */
+ * Words, and a launch line of plain words, the first of which is a program, are executed without a
+ * shell, and so with ziatest's process id, even if a builtin of the shell has the same name. Every
+ * other launch line, and one that cannot be executed, goes to /bin/sh. */
 #include "prepare.h"
 
 #include <limits.h>
@@ -30,6 +30,19 @@ static const char *quoted(const char *word)
 	return text("'%s'", replace(word, "'", "'\\''"));
 }
 
+char *join(char **first, char **end)
+{
+	char *line = text("%s", "");
+
+	for (char **word = first; word < end; word++) {
+		char *shorter = line;
+
+		line = text("%s %s", shorter, quoted(*word));
+		free(shorter); /* exec runs on the clock, and takes longer if it must free more */
+	}
+	return line;
+}
+
 static int is_program(const char *path)
 {
 	struct stat file;
@@ -37,9 +50,7 @@ static int is_program(const char *path)
 	return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Returns the path of the program NAME, or NULL. In PATH, an empty entry is this directory. A NAME
- * with a slash is looked up as it is: as in one empty entry. */
-static char *find_program(const char *name)
+char *find_program(const char *name)
 {
 	const char *path = strchr(name, '/') ? "" : getenv("PATH");
 	char *rest = path ? text("%s", path) : NULL, *found;
@@ -69,6 +80,18 @@ static char *find_probe(void)
 		fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with "
 			"'make'");
 	return path;
+}
+
+int is_probe(const char *word)
+{
+	const char *own[] = {"./ziaprobe", next_to_ziatest("ziaprobe")};
+	struct stat file, probe;
+
+	for (int i = 0; i < 2 && strchr(word, '/') && stat(word, &file) == 0; i++)
+		if (stat(own[i], &probe) == 0 && probe.st_dev == file.st_dev &&
+		    probe.st_ino == file.st_ino)
+			return 1;
+	return strcmp(word, "ziaprobe") == 0;
 }
 
 /* Returns an assignment to LD_PRELOAD: libziaprobe.so follows the present value, because the
@@ -109,51 +132,96 @@ static void describe_launch_node(void)
 		setenv("OMPI_ZIATEST_SYNC", sync, 1);
 }
 
+/* Returns whether each task of srun would start mpirun, or a launcher like it. WORDS are those of
+ * the launch line, and end with a NULL. */
+static int tasks_are_launchers(char **words)
+{
+	static const char *const launchers = " mpirun mpiexec mpiexec.hydra orterun prterun ";
+	const char *before = "";
+	int in_srun = 0;
+
+	for (; *words; before = *words++) {
+		const char *slash = strrchr(*words, '/'), *name = slash ? slash + 1 : *words;
+		int value = strcmp(before, "-n") == 0 || strcmp(before, "--ntasks") == 0;
+
+		if (in_srun && (strcmp(name, "-n1") == 0 || strcmp(name, "--ntasks=1") == 0 ||
+				(value && strcmp(name, "1") == 0)))
+			return 0;
+		if (in_srun && strstr(launchers, text(" %s ", name)) && strcmp(before, "-J") != 0 &&
+		    strcmp(before, "--job-name") != 0)
+			return 1;
+		in_srun |= strcmp(name, "srun") == 0;
+	}
+	return 0;
+}
+
+static void __attribute__((noreturn)) fail_without_launcher(const char *name)
+{
+	if (strchr(name, '/') && access(name, F_OK) == 0)
+		fail(126, "the launcher '%s' is not an executable file", name);
+	fail(127,
+	     "cannot find the launcher '%s'; check its name, load its module or, if it is an "
+	     "alias of your shell, write out what it stands for",
+	     name);
+}
+
 struct launch prepare(int argc, char **argv)
 {
-	char *arguments[2 * argc + 2]; /* of ziaprobe: N, and at most two words per option */
-	char **program = read_options(argc, argv, arguments), **word, **end, *line, *rest;
-	char *launcher = *program ? *program++ : "mpirun -npernode";
-	struct launch launch = {.options = NULL};
+	struct request request = read_options(argc, argv);
+	struct launch launch = {.shell = request.line != NULL};
+	const char *n = request.arguments[0];
+	char **word, **end, **rest, *line = request.line, *copy;
+	int nested;
 
-	line = strstr(launcher, "{}") ? replace(launcher, "{}", arguments[0])
-				      : text("%s %s", launcher, arguments[0]);
-	/* A word of the launcher has at least one character. */
-	launch.words = calloc(strlen(line) + 2 * (size_t)argc + 5, sizeof *launch.words);
+	if (!line)
+		line = "";
+	else if (strstr(line, "{}"))
+		line = replace(line, "{}", n);
+	else
+		line = text("%s %s", line, n);
+	/* A word of the launch line has at least one character. */
+	launch.words = calloc(strlen(line) + 3 * (size_t)argc + 11, sizeof *launch.words);
 	if (!launch.words)
 		fail(1, "cannot build the command line: %s", strerror(errno));
-	rest = text("%s", line);
-	for (end = launch.words; (*end = strsep(&rest, blanks));)
+	copy = text("%s", line);
+	for (end = launch.words; (*end = strsep(&copy, blanks));)
 		if (**end)
 			end++;
-	if (!strpbrk(line, special))
-		launch.path = find_program(launch.words[0]);
+	rest = end; /* of the words, which LINE lacks */
+	for (word = request.launcher; word && *word; word++)
+		*end++ = *word;
+	*end = *request.program;
+	nested = !strpbrk(line, special) && tasks_are_launchers(launch.words);
 
-	if (*program) {
+	if (*request.program) {
 		*end++ = "/usr/bin/env";
 		*end++ = preload_library();
-		launch.before = text("%s /usr/bin/env %s ZIAPROBE=", line, quoted(end[-1]));
+		launch.before = text("%s%s ZIAPROBE=", line, join(rest, end));
 		launch.options = text("%s", "");
-		for (word = arguments; *word; word++)
+		for (word = request.arguments; *word; word++)
 			launch.options = text("%s,%s", launch.options, *word);
-		launch.after = text("%s", quoted(launch.options));
 		launch.stamp = end++;
 	} else {
-		*end++ = find_probe();
-		launch.before = text("%s %s ", line, quoted(end[-1]));
-		launch.after = text("%s", "");
+		*end++ = request.probe ? request.probe : find_probe();
+		launch.before = text("%s%s ", line, join(rest, end));
 		launch.stamp = end;
 		end += 2;
 		/* srun ends the others if a rank crashes. A program may return any status. */
 		setenv("SLURM_KILL_BAD_EXIT", "1", 0);
 	}
-	for (word = *program ? program : arguments; *word; word++) {
-		char *shorter = launch.after;
-
-		launch.after = text("%s %s", shorter, quoted(*word));
-		free(shorter); /* exec runs on the clock, and takes longer if it must free more */
+	launch.before += !*line; /* a blank */
+	rest = end;
+	for (word = *request.program ? request.program : request.arguments; *word; word++)
 		*end++ = *word;
-	}
+	launch.after = text("%s%s", launch.options ? quoted(launch.options) : "", join(rest, end));
+	if (!strpbrk(line, special))
+		launch.path = find_program(launch.words[0]);
+	if (!launch.path && !launch.shell)
+		fail_without_launcher(launch.words[0]);
+	if (nested)
+		fputs("ziatest: warning: each task of srun starts mpirun, and so a job of its own; "
+		      "leave out srun, or let it start only one task\n",
+		      stderr);
 	describe_launch_node();
 	return launch;
 }

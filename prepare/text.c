@@ -1,11 +1,10 @@
-/* Text for all of ziatest: its errors, with the usage line, and formatted strings */
+/* Text for all of ziatest: its errors, with the usage lines, and formatted strings */
 #include "prepare.h"
 
 #include <stdarg.h>
 
-const char usage[] = "usage: ziatest [-hvV] [-t SECONDS] [-w SECONDS] [--csv FILE] "
-		     "[--ranks FILE] N "
-		     "[\"launcher and its options\" [program [argument...]]]\n";
+const char usage[] = "usage: ziatest [OPTION...] LAUNCHER [ARGUMENT...] -- PROGRAM [ARGUMENT...]\n"
+		     "       ziatest [OPTION...] N [\"LAUNCH LINE\" [PROGRAM [ARGUMENT...]]]\n";
 
 void fail(int status, const char *format, ...)
 {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Random and hostile arguments of ziatest, built with sanitizers: always an error with the usage
-# line, the help, or an exec, never a crash or a hang. SEED=... repeats a run, COUNT=... makes it
+# lines, or one about the launcher, the help, or an exec, never a crash or a hang. SEED=... repeats a run, COUNT=... makes it
 # longer. Those of ziaprobe are parsed in unit.t.
 . "$(dirname "$0")/lib.sh"
 
@@ -38,12 +38,14 @@ function random_word(text, length_left) {
 BEGIN {
 	srand(seed)
 	n = split("1|4|007|0|-1|+1||4 |2147483648|99999999999999999999|-|--|-t|-t1|--timeout=60|" \
-		"--timeout=|-h|-x|--help=x|-v|--csv|--ranks=a|{}|{}{}|srun -n 4 --ppn|fake|" \
+		"--timeout=|-h|-x|--help=x|-v|-q|--start-only|--ppn|-- |ziaprobe|X=1|--csv|--ranks=a|{}|{}{}|srun -n 4 --ppn|fake|" \
 		"'\''|\"|\\|%s%n%n|$(exit 3)|\"$(|)|`|;|&|a |~|*|#|\t|./solver", words, "|")
 	words[++n] = "a | b"
 	words[++n] = "||"
-	m = split("-t|60|-v|--csv|runs.csv|4|srun -n 4 --ppn|./solver|a b", proper, "|")
+	forms[0] = "-t|60|-v|--csv|runs.csv|4|srun -n 4 --ppn|./solver|a b"
+	forms[1] = "-q|-t|60|--ppn|4|--csv|runs.csv|env|srun|-n|4|--|./solver|a b"
 	while (count-- > 0) {
+		m = split(forms[below(2)], proper, "|")
 		line = ""
 		for (i = 1; i <= m; i++) {
 			if (!below(12))
@@ -63,7 +65,7 @@ while IFS= read -r vector; do
 	unset IFS
 	run env LD_PRELOAD="$tmp/no_exec.so" timeout 20 ./ziatest "$@"
 	case $status,$out$err in
-	0,usage:*|2,*usage:*|77,*) ;;
+	0,usage:*|2,*usage:*|77,*|12[67],*error:\ *launcher*) ;;
 	*) printf 'bad: %s: %s\n' "$*" "$status $out$err" ;;
 	esac
 	echo "$status"

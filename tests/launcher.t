@@ -374,9 +374,14 @@ for seconds in 0 0.000 -1 x 1. .5 1.2345 1,5 1e3 9999999999; do
 done
 wrong '-n4' "unknown option or missing value: '-n4'" -v -n4 fake
 wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '' 4 fake
-wrong 'no arguments' 'N, the number of processes per node, is missing'
-wrong 'N as a file, so the launcher as N' "N $needed 'mpirun -n'" --csv 4 'mpirun -n'
-quote="quote the launcher with its options: 'fake \.\.\.'"
+wrong 'no arguments' "the launcher is missing, as in 'ziatest srun .* -- ziaprobe'"
+wrong 'N as a file' "'mpirun -n' is not a launcher; leave out the quotes, as in 'ziatest mpirun -n \
+-- ziaprobe', or write N, the number of processes per node, before it" --csv 4 'mpirun -n'
+wrong '--ppn and N' '--ppn 2 and N = 4 are both given; leave out --ppn' --ppn 2 4 fake
+for n in 0 4x ''; do
+	wrong "--ppn '$n'" "--ppn $needed '$n'" --ppn "$n" fake -- ziaprobe
+done
+quote="quote the launcher with its options: 'fake \.\.\.', or leave out N"
 for program in --ntasks ''; do
 	wrong "the program '$program'" "'$program' is not a program; $quote" 4 fake "$program" 4
 done
@@ -455,7 +460,7 @@ options before N" 4 "$launcher"
 done
 
 # A pipe would take N and the probe, and tee would overwrite the probe.
-usage_line=$(ziatest --help | head -n 1)
+usage_lines=$(ziatest --help | head -n 2)
 : >"$RECORD"
 files=$(ls)
 while IFS= read -r launcher; do
@@ -463,7 +468,7 @@ while IFS= read -r launcher; do
 	is "a pipe is refused: $(printf '%s' "$launcher" | sed 's/\\/&&/g')" \
 		"$out/$err/$status" "/ziatest: error: the launcher contains a |: '$launcher'; put \
 a pipe in a script that is the launcher, or after ziatest: ./ziatest N \"...\" 2>&1 | tee log
-$usage_line/2"
+$usage_lines/2"
 done <<'END'
 fake|tee log
 fake | tee log
@@ -538,6 +543,168 @@ fake $(echo a | cat)
 fake "$(echo a | cat)"
 fake `echo a | cat`
 END
+
+# The words form: LAUNCHER [ARGUMENT...] -- PROGRAM [ARGUMENT...]
+
+# same_words WORD...: passes if ziatest starts WORDs as they are, without a shell, and prints a line
+# with which a shell does the same
+same_words() {
+	did env "$preload" "$bin/ziatest" --ppn 2 "$@" -- ziaprobe >"$tmp/of_ziatest"
+	line=$(cat "$tmp/err")
+	did "$@" ./ziaprobe 7 42 0 --ppn 2 --verbose >"$tmp/of_words"
+	did /bin/sh -c "$line" >"$tmp/of_shell"
+	title=$(printf '%.75s' "$*" | LC_ALL=C tr -c '[:print:]' ' ')
+	if ! ok "words: $title" agree_words; then
+		diag "printed: $line" "$(tail -n +1 "$tmp/of_ziatest" "$tmp/of_words" "$tmp/of_shell")"
+	fi
+}
+
+agree_words() {
+	cmp "$tmp/of_ziatest" "$tmp/of_words" && cmp "$tmp/of_ziatest" "$tmp/of_shell"
+}
+
+same_words fake
+same_words fake -n 4 --opt=c,d:e@f%g+h^i!j
+same_words fake 'a  b' "it's" '$HOME' '{}' '' '|' '>out' '*' '~' '#' 'a;b' '`id`' '"' "$(printf 'x\ny')"
+same_words ./here {}
+same_words sub/fake 4
+same_words false
+same_words env FOO=bar fake 4 fake
+same_words sh -c 'fake "$@" | cat' sh -n 4
+# shellcheck disable=SC2046 # words
+same_words fake $(seq 9000)
+same_words fake "$(printf '%100000s' '' | tr ' ' a)"
+
+while IFS='=' read -r options verbose; do
+	# shellcheck disable=SC2086 # words
+	run ziatest $options fake -- ziaprobe
+	like "words: the report of '$options'" "$out" "\[./ziaprobe\]$stamped\[0\]$verbose"
+done <<'END'
+=\[--verbose\]
+-v=\[--verbose\]
+-vv=\[--verbose\]\[--verbose\]
+-v -v -v=\[--verbose\]\[--verbose\]
+-q=
+-v --quiet=
+-vvq=
+-q -v=\[--verbose\]
+-vv -qv=\[--verbose\]
+-qvt9=\[--verbose\]\[--timeout\]\[9\]
+END
+for options in -q -vq; do
+	run ziatest "$options" 4 fake
+	like "N and $options" "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]"
+done
+run ziatest --start-only 4 fake
+like '--start-only is passed on' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\[--start-only\]"
+
+# Where the launcher ends
+report='0,--verbose\]'
+preloaded="\[/usr/bin/env\]\[LD_PRELOAD=$bin/libziaprobe.so\]\[ZIAPROBE=[0-9]{10},[0-9]{1,6},$report"
+touch "$bin/libziaprobe.so"
+while IFS='=' read -r arguments expected; do
+	# shellcheck disable=SC2086 # words
+	run env -u LD_PRELOAD ziatest $arguments
+	like "words: $arguments" "$out" "$(eval "echo \"$expected\"")"
+	is "words: $arguments: the printed line" "$(env -u LD_PRELOAD sh -c "$err")" "$out"
+done <<'END'
+fake -n 4 -- ./solver -x=\[-n\]\[4\]$preloaded\[./solver\]\[-x\]
+fake -- ./solver -- x=$preloaded\[./solver\]\[--\]\[x\]
+fake -- -- ./solver=\[--\]$preloaded\[./solver\]
+fake --=\[./ziaprobe\]$stamped\[0\]\[--verbose\]
+fake -- --=\[--\]\[./ziaprobe\]$stamped\[0\]\[--verbose\]
+fake -- -- ziaprobe=\[--\]\[./ziaprobe\]$stamped\[0\]\[--verbose\]
+fake -- ./ziaprobe=\[./ziaprobe\]$stamped\[0\]\[--verbose\]
+fake -- ../bin/fake ziaprobe=$preloaded\[../bin/fake\]\[ziaprobe\]
+fake -- ../bin/probe=$preloaded\[../bin/probe\]
+-- fake 4=\[4\]
+-- 4 fake=\[4\]\[./ziaprobe\]$stamped\[4\]
+--ranks -- 4 fake=\[4\]\[./ziaprobe\]$stamped\[4\]\[--ranks\]\[--\]
+--ranks -- fake -- ziaprobe=\[./ziaprobe\]$stamped\[0\]\[--ranks\]\[--\]\[--verbose\]
+END
+run ziatest --
+like 'words: -- alone starts one ziaprobe' "$err/$status" "./ziaprobe $stamp 0 --verbose/0"
+cp "$bin/probe" "$bin/ziaprobe"
+for probe in "$bin/ziaprobe" "$bin/../bin/ziaprobe"; do
+	run ziatest fake -- "$probe"
+	like "words: $probe is ziatest's own" "$out" "\[$probe\]$stamped\[0\]\[--verbose\]"
+done
+rm "$bin/ziaprobe"
+run ziatest --ppn 04 --start-only --csv x fake -- ./solver
+like 'words: the options with a program' "$out" ".*\[ZIAPROBE=[0-9]{10},[0-9]{1,6},0,--ppn,4,\
+--start-only,--csv,$(pwd -P)/x,--verbose\]\[./solver\]"
+
+# ... and what is wrong with it
+wrong 'no --' "-- is missing; to measure a program, write -- before it; to launch the benchmark \
+itself, write:\|	ziatest -q srun 'a b' -n 4 -- ziaprobe" -q srun 'a b' -n 4
+wrong 'quotes and a program' "'fake -n' is not a launcher; leave out the quotes, as in 'ziatest \
+fake -n 4 -- ./a', or write N, .*" 'fake -n' 4 -- ./a
+wrong 'X=1' "'X=1' is not a launcher; to set a variable, write 'env X=1 fake'" X=1 fake -- ./a
+wrong 'X=1 alone' "'X=1' is not a launcher; to set a variable, write 'env X=1 \.\.\.'" X=1 -- ./a
+for program in -n '' --; do
+	wrong "the program '$program', and no launcher" "'$program' is not a program; after --, \
+name the program, and then its options" -- "$program" 4
+done
+wrong 'the program -n' "'-n' is not a program; after --, .*" fake -- -n 4
+wrong 'the program X=1' "'X=1' is not a program; to set a variable, write 'env X=1 ./a'; .*" \
+	fake -- X=1 ./a
+for probe in ziaprobe ./ziaprobe; do
+	wrong "$probe and an argument" "$probe takes no arguments here, such as '--csv'; write the \
+options of ziatest before the launcher" fake -- "$probe" --csv x
+done
+wrong '4x as the launcher' "N $needed '4x'" 4x -n 4 -- ./a
+for word in --export=ALL,LD_PRELOAD=/x.so --bcast --multi-prog; do
+	wrong "$word, with a program" '(LD_PRELOAD in|--bcast would copy).*' fake "$word" -- ./a
+	run ziatest fake "$word" -- ziaprobe
+	is "words: no wrong alarm: $word" "$status" 0
+done
+run ziatest fake -- sh -c 'LD_PRELOAD=/x.so:$LD_PRELOAD ./solver'
+is 'words: a script may extend LD_PRELOAD' "$status" 0
+cp "$bin/fake" "$bin/4x"
+run ziatest 4x -n 4 -- ziaprobe
+like 'words: a launcher whose name begins with a digit' "$out" '\[-n\]\[4\].*'
+# failing LAUNCHER STATUS MESSAGE: passes if LAUNCHER causes this error
+failing() {
+	did "$bin/ziatest" "$1" -- ziaprobe >"$tmp/of_ziatest"
+	like "words: the launcher $1" "$(tail -n 1 "$tmp/err")/$(sed -n 's/^status: //p' \
+		"$tmp/of_ziatest")" "ziatest: error: $3/$2"
+}
+failing no-such-program 127 "cannot find the launcher 'no-such-program'; check its name, .*"
+failing ./no-such-program 127 "cannot find the launcher './no-such-program'; .*"
+failing ./plain 126 "the launcher './plain' is not an executable file"
+failing ./dir 126 "the launcher './dir' is not an executable file"
+failing ./bare 126 'cannot run ./bare: Exec format error'
+failing ./lost 127 'cannot run ./lost: No such file or directory'
+
+# Each task of srun is a launcher
+cp "$bin/fake" "$bin/srun"
+warning='ziatest: warning: each task of srun starts mpirun, and so a job of its own; .*'
+# nested WARNING ARGUMENT...: passes if ARGUMENTs are launched, after WARNING and before nothing else
+nested() {
+	title=$1
+	shift
+	run ziatest "$@"
+	if [ "$title" = warned ]; then
+		like "srun and mpirun: warned of $*" "$status/$err" "0/$warning\|[^|]*"
+	else
+		like "srun and mpirun: no wrong alarm: $*" "$status/$err" '0/[^|]*'
+	fi
+}
+nested warned srun -n 4 mpirun --map-by ppr:4:node -- ./solver
+nested warned "$bin/srun" -n 4 /usr/bin/mpiexec.hydra -n 4 -- ziaprobe
+nested warned env X=1 srun -n 4 --exclusive mpiexec -- ziaprobe
+nested warned srun -n 4 -- mpirun -n 4 ./solver
+nested warned 4 'srun --ntasks 4 --ntasks-per-node=1 mpirun --map-by ppr:{}:node'
+nested warned 4 'srun --ntasks 14	prterun -n'
+nested quiet srun -n 1 mpirun -- ./solver
+nested quiet srun -n1 --overlap mpirun -- ./solver
+nested quiet 4 'srun --ntasks=1 mpirun -n'
+nested quiet 4 'srun --ntasks 1 mpirun -n'
+nested quiet srun -J mpirun -n 4 -- ./solver
+nested quiet 4 'srun --job-name mpirun -n'
+nested quiet srun -n 4 ./mpirun.sh -- ./solver mpirun
+nested quiet mpirun -n 4 srun -- ./solver
+nested quiet 4 "srun -n 4 sh -c 'exec mpirun' -"
 
 run ziatest -h
 like '-h: the usage and more on stdout' "$out" "$usage"
