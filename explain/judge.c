@@ -50,9 +50,10 @@ static bool refuse_placement(const struct run *run, int earlier, int later, cons
 {
 	print_error("wrong placement: ranks %d and %d must be on %s, but their hosts are %s and "
 		    "%s; start exactly N = %d processes on every node, and fill one node before "
-		    "the next, with srun --distribution=block or mpirun --map-by ppr:%d:node\n",
+		    "the next, with srun --ntasks-per-node=%d --distribution=block or mpirun "
+		    "--map-by ppr:%d:node\n",
 		    earlier, later, rule, host_of(run, earlier), host_of(run, later), run->n,
-		    run->n);
+		    run->n, run->n);
 	return false;
 }
 

@@ -63,6 +63,14 @@ static char *absolute(char *name)
 	return name;
 }
 
+/* Returns whether WORD, which may be NULL, is meant to be N: a number, or what begins like one, or is
+ * empty, and is no program. */
+static int is_n(const char *word)
+{
+	return word && (matches(word, "^[0-9]+$") ||
+			(matches(word, "^([ +0-9]|$)") && !find_program(word)));
+}
+
 struct request read_options(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -124,15 +132,13 @@ struct request read_options(int argc, char **argv)
 			*end++ = optarg;
 	}
 	words = argv + optind;
-	/* getopt_long has skipped a "--", which ends an empty launcher unless a number follows. */
-	if (optind > next && !(words[0] && matches(words[0], "^[0-9]+$")))
+	/* getopt_long has skipped a "--". Unless N follows, it ends an empty launcher. */
+	if (optind > next && !is_n(words[0]))
 		words--;
 	if (!words[0])
 		fail(2, "the launcher is missing, as in 'ziatest srun -N 4 --ntasks-per-node 4 -- "
 			"ziaprobe'");
-	/* What begins like a number, and is no program, is a wrong N. */
-	if (matches(words[0], "^[0-9]+$") ||
-	    (matches(words[0], "^([ +0-9]|$)") && !find_program(words[0]))) {
+	if (is_n(words[0])) {
 		if (ppn)
 			fail(2, "--ppn %s and N = %s are both given; leave out --ppn", ppn,
 			     words[0]);

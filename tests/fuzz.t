@@ -1,7 +1,7 @@
 #!/bin/sh
 # Random and hostile arguments of ziatest, built with sanitizers: always an error with the usage
-# lines, or one about the launcher, the help, or an exec, never a crash or a hang. SEED=... repeats a run, COUNT=... makes it
-# longer. Those of ziaprobe are parsed in unit.t.
+# lines or about the launcher, the help, or an exec, never a crash or a hang. SEED=... repeats a run,
+# COUNT=... makes it longer. Those of ziaprobe are parsed in unit.t.
 . "$(dirname "$0")/lib.sh"
 
 seed=${SEED:-$(date +%s)}

@@ -365,6 +365,7 @@ needed='must be a whole number from 1 to 2147483647, not'
 for n in 0 3.5 '' 4x ' 4' +4 2147483648 99999999999999999999; do
 	wrong "N '$n'" "N $needed '$(echo "$n" | sed 's/[.+]/\\&/')'" "$n" fake
 done
+wrong "N '4x' after --" "N $needed '4x'" -- 4x fake
 for seconds in 0 -1 x 2147483648; do
 	wrong "--timeout '$seconds'" "--timeout $needed '$seconds'" --timeout "$seconds" 4 fake
 done
@@ -641,7 +642,7 @@ wrong 'quotes and a program' "'fake -n' is not a launcher; leave out the quotes,
 fake -n 4 -- ./a', or write N, .*" 'fake -n' 4 -- ./a
 wrong 'X=1' "'X=1' is not a launcher; to set a variable, write 'env X=1 fake'" X=1 fake -- ./a
 wrong 'X=1 alone' "'X=1' is not a launcher; to set a variable, write 'env X=1 \.\.\.'" X=1 -- ./a
-for program in -n '' --; do
+for program in -n --; do
 	wrong "the program '$program', and no launcher" "'$program' is not a program; after --, \
 name the program, and then its options" -- "$program" 4
 done
