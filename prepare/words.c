@@ -51,11 +51,19 @@ static int is_pipe(const char *command)
 	return 0;
 }
 
-/* Checks PROGRAM, which env starts, and its arguments. REMEDY is for what cannot be a program. */
-static void check_program(char **program, const char *remedy)
+/* Checks PROGRAM, which env starts. LINE is the launch line; NULL in the words form. */
+static void check_program(char **program, const char *line)
 {
-	if (**program == '\0' || **program == '-')
-		fail(2, "'%s' is not a program; %s", *program, remedy);
+	int is_option = **program == '\0' || **program == '-';
+
+	if (is_option && line)
+		fail(2,
+		     "'%s' is not a program; quote the launcher with its options: '%s ...', or "
+		     "leave out N",
+		     *program, line);
+	if (is_option)
+		fail(2, "'%s' is not a program; after --, name the program, and then its options",
+		     *program);
 	if (strchr(*program, '='))
 		fail(2,
 		     "'%s' is not a program; to set a variable, write 'env %s %s'; if it is a "
@@ -96,8 +104,7 @@ void read_line(char **words, struct request *request)
 		     line);
 	if (!*request->program)
 		return;
-	check_program(request->program,
-		      text("quote the launcher with its options: '%s ...', or leave out N", line));
+	check_program(request->program, line);
 	check_beside_env(line, 0);
 	for (char **word = request->program; *word; word++)
 		check_beside_env(*word, 1);
@@ -146,7 +153,7 @@ void read_words(char **words, char **command, struct request *request)
 	}
 	if (!*request->program)
 		return;
-	check_program(program, "after --, name the program, and then its options");
+	check_program(program, NULL);
 	for (char **word = words; *word; word++)
 		check_beside_env(*word, 0);
 	for (char **word = program; *word; word++)

@@ -92,6 +92,7 @@ for mpi in openmpi mpich; do
 	start="\$(date +'%s %6N')"
 	expect plain 0 "srun -N 2 -n 2 $probe $start 1" "$result"
 	expect timeout 0 "srun -N 2 -n 2 $probe $start 1 -t 60" "$result"
+	expect words 0 "srun -N 2 -n 2 $probe $start 0 --ppn 1" "$result"
 	expect where 0 "srun -N 2 -n 2 $probe $start 1 -w 60.5" "$result"
 	expect wrong 2 "srun -N 2 -n 2 $probe $start x -t 60" 'ziaprobe: error: N, .*' 'usage: .*'
 	expect alone 0 "srun -N 1 -n 2 $probe $start 2" "$result" "$one_node"
@@ -103,6 +104,8 @@ for mpi in openmpi mpich; do
 	same plain 1 probe measured responder
 	same timeout 0 probe measured originator timeout
 	same timeout 1 probe measured responder timeout
+	same words 0 probe measured originator
+	same words 1 probe measured responder
 	same where 0 probe measured originator where
 	same where 1 probe measured responder where
 	same wrong 0 probe wrong

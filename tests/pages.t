@@ -74,7 +74,7 @@ while IFS=' ,' read -r option long; do
 done <"$tmp/options"
 # shellcheck disable=SC2046,SC2086 # words
 is "every option of ziatest on the pages exists" "$(cat $pages |
-	grep -oE '(^|[ /`(])ziatest( +-[-a-z]+( +[^-0-9"'\''`][^ `]*)?)+' |
+	grep -oE '(^|[ /`(])ziatest( +--?(csv|ranks|ppn|where|timeout|t|w)( +|=)[^ `]+| +-[-a-z]+)+' |
 	grep -oE -e ' --?[a-z]+' | tr -d ' ' | sort -u | without $(tr -d , <"$tmp/options"))" ''
 
 is 'the options on the page of reference' "$(section $reference '## Options' |

@@ -18,7 +18,8 @@ done
 echo $? >"$name.status"
 END
 
-# result_of NODES N DIR NAME LINE: checks what the case NAME left in DIR
+# result_of NODES N DIR NAME LINE [ARGUMENTS]: checks what the case NAME left in DIR. ARGUMENTS of
+# ziaprobe follow the stamp; they are N if they are not given.
 result_of() {
 	# Open MPI's mpirun occasionally warns about a race in its own use of ssh.
 	sed -i '/plm:[rs]sh: Warning: setpgid/d' "$3/$4.err"
@@ -27,7 +28,7 @@ result_of() {
 		more="\|$one_node"
 	fi
 	like "$4: the command line and the result, nothing else" \
-		"$(cat "$3/$4.out")/$(cat "$3/$4.err")" "/$5 $stamp $2\|$result$more"
+		"$(cat "$3/$4.out")/$(cat "$3/$4.err")" "/$5 $stamp ${6-$2}\|$result$more"
 	is "$4: status 0" "$(cat "$3/$4.status")" 0
 	slowest=$(sed -n 's/^Slowest rank: //p' "$3/$4.err")
 	ok "$4: the slowest rank is an originator" \
@@ -49,6 +50,8 @@ for mpi in openmpi mpich; do
 		for nodes in 1 2 4; do
 			sh '$tmp/case' $mpi-srun-\$nodes ./ziatest 4 \"$launch \$((4 * nodes))\"
 		done
+		sh '$tmp/case' $mpi-words ./ziatest -q --ppn 2 \
+			srun --mpi=$type -N 4 --ntasks-per-node 2 -- ziaprobe
 		cd elsewhere
 		PATH='$dir':\$PATH sh '$tmp/case' $mpi-installed \
 			ziatest 2 'srun --ntasks 4 --ntasks-per-node '"
@@ -56,12 +59,18 @@ for mpi in openmpi mpich; do
 		result_of $nodes 4 . "$mpi-srun-$nodes" \
 			"srun --mpi=$type --ntasks-per-node 4 --ntasks $((4 * nodes)) ./ziaprobe"
 	done
+	result_of 4 2 . $mpi-words \
+		"srun --mpi=$type -N 4 --ntasks-per-node 2 ./ziaprobe" '0 --ppn 2'
 	result_of 2 2 elsewhere $mpi-installed \
 		"srun --ntasks 4 --ntasks-per-node  2 $dir/ziaprobe"
 	if [ $mpi = mpich ]; then
 		cluster 3 sh "$tmp/case" hosts-mpiexec \
 			./ziatest 2 'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn'
 		result_of 3 2 . hosts-mpiexec 'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2 ./ziaprobe'
+		cluster 3 sh "$tmp/case" words-mpiexec ./ziatest -q --ppn 2 \
+			mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2 -- ./ziaprobe
+		result_of 3 2 . words-mpiexec \
+			'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2 ./ziaprobe' '0 --ppn 2'
 	fi
 	cd "$top" || exit 1
 done
@@ -74,6 +83,8 @@ if [ -d "$tmp/openmpi" ]; then
 	printf 'n%d slots=4\n' 1 2 3 >hosts
 	cat >several <<-'END'
 		salloc -Q --nodes 3 --ntasks-per-node 2 sh "$1" salloc-mpirun ./ziatest 2
+		sh "$1" words-mpirun ./ziatest -q --ppn 2 \
+			mpirun --hostfile hosts --map-by ppr:2:node -- ziaprobe
 		sh "$1" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
 		sh "$1" without-option-mpirun \
 			./ziatest 4 'N={} mpirun --bind-to none --hostfile hosts'
@@ -84,6 +95,8 @@ if [ -d "$tmp/openmpi" ]; then
 	END
 	cluster 4 sh several "$tmp/case"
 	result_of 3 2 . salloc-mpirun 'mpirun -npernode 2 ./ziaprobe'
+	result_of 3 2 . words-mpirun \
+		'mpirun --hostfile hosts --map-by ppr:2:node ./ziaprobe' '0 --ppn 2'
 	result_of 3 2 . hostfile-mpirun 'mpirun --hostfile hosts -npernode 2 ./ziaprobe'
 	result_of 3 4 . without-option-mpirun \
 		'N=4 mpirun --bind-to none --hostfile hosts ./ziaprobe'
