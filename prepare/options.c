@@ -63,12 +63,14 @@ static char *absolute(char *name)
 	return name;
 }
 
-/* Returns whether WORD, which may be NULL, is meant to be N: a number, or what begins like one, or is
- * empty, and is no program. */
+/* Returns whether WORD, which may be NULL, is meant to be N: digits or nothing, or what begins like a
+ * number and is no program. */
 static int is_n(const char *word)
 {
-	return word && (matches(word, "^[0-9]+$") ||
-			(matches(word, "^([ +0-9]|$)") && !find_program(word)));
+	static const char digits[] = "+ 0123456789";
+
+	return word &&
+	       (!word[strspn(word, digits + 2)] || (strchr(digits, *word) && !find_program(word)));
 }
 
 struct request read_options(int argc, char **argv)

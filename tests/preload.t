@@ -358,6 +358,10 @@ for mpi in openmpi mpich; do
 		"$error expected exactly three arguments .*" 'usage: .*'
 	expect wrong-n 7 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../program first file" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
+	expect words 7 "../ziatest -q --ppn 2 srun -N 2 -n 4 --ntasks-per-node 2 -- \\
+		../program first file" "$result"
+	expect words-wrong-n 7 "../ziatest --ppn 4 srun -N 3 -n 6 -- ../program first file" \
+		"$error the number of processes, 6, is not a multiple of N = 4; .*"
 	expect cyclic 7 "../ziatest 2 'srun -N 2 -n 4 -m cyclic --ntasks-per-node' \\
 		../program first file" "$error wrong placement: .*"
 	# The same library measures programs of another MPI library.
