@@ -76,8 +76,7 @@ static const char *parse(int argc, char **argv)
 	start = sec * 1000000 + usec;
 	n = (int)to_number(argv[3], INT_MAX);
 	if (n < 1)
-		return "N, the number of processes per node, must be a whole number, 1 or more; "
-		       "if ziatest was not told it, add --ppn N";
+		return "N, the number of processes per node, must be a whole number, 1 or more";
 	if (argc == 4)
 		return NULL;
 	snprintf(message, sizeof message,

@@ -23,8 +23,6 @@ static void take_options(int *argc, char **argv, struct run *run)
 		if (strcmp(option, "-v") == 0 || strcmp(option, "--verbose") == 0) {
 			run->verbose++;
 			words = 1;
-		} else if (strcmp(option, "--start-only") == 0) { /* libziaprobe.c's */
-			words = 1;
 		} else if (value && strcmp(option, "--csv") == 0) {
 			run->csv = value;
 		} else if (value && strcmp(option, "--ranks") == 0) {
@@ -32,7 +30,7 @@ static void take_options(int *argc, char **argv, struct run *run)
 		} else if (value && strcmp(option, "--ppn") == 0) {
 			argv[3] = argv[next + 1];
 		} else if (strcmp(option, "--start-only") == 0) {
-			words = 1; /* of no effect on ziaprobe */
+			words = 1; /* libziaprobe.c reads it */
 		} else if (to_number(value, INT_MAX) > 0 &&
 			   (strcmp(option, "-t") == 0 || strcmp(option, "--timeout") == 0)) {
 			timeout = value;

@@ -32,14 +32,14 @@ static const char *quoted(const char *word)
 
 char *join(char **first, char **end)
 {
-	char *line = text("%s", "");
+	char *line = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&line, &size);
 
-	for (char **word = first; word < end; word++) {
-		char *shorter = line;
-
-		line = text("%s %s", shorter, quoted(*word));
-		free(shorter); /* exec runs on the clock, and takes longer if it must free more */
-	}
+	for (char **word = first; stream && word < end; word++)
+		fprintf(stream, " %s", quoted(*word));
+	if (!stream || fclose(stream) != 0)
+		fail(1, "cannot build the command line: %s", strerror(errno));
 	return line;
 }
 

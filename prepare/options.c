@@ -15,7 +15,7 @@ static const char help[] =
 	"  -q, --quiet            print only the result\n"
 	"  --csv FILE             append the result to FILE as one row\n"
 	"  --ranks FILE           write one row for each rank to FILE\n"
-	"  --ppn N                the number of processes per node\n"
+	"  --ppn N                the number of processes per node, if Ziatest asks for it\n"
 	"  --start-only           end the program once its start has been measured\n"
 	"  -t, --timeout SECONDS  end all ranks SECONDS after the start, and print what\n"
 	"                         they were doing; end a program only during MPI_Init\n"
@@ -23,8 +23,8 @@ static const char help[] =
 	"                         late ranks are in, and go on\n"
 	"  -h, --help             print this help and exit\n"
 	"  -V, --version          print the version and exit\n\n"
-	"  ziatest --ppn 4 srun -N 256 --ntasks-per-node 4 -- ziaprobe\n"
-	"  ziatest --ppn 4 mpirun --map-by ppr:4:node -- ./solver input.nml\n\n"
+	"  ziatest srun -N 256 --ntasks-per-node 4 -- ziaprobe\n"
+	"  ziatest mpirun --map-by ppr:4:node -- ./solver input.nml\n\n"
 	"The second form is that of the original ziatest. N is the number of processes per\n"
 	"node. The launch line must end in the option that takes N, contain {}, which N\n"
 	"replaces, or begin with N={} if no option takes N. Its default is\n"
@@ -92,7 +92,7 @@ struct request read_options(int argc, char **argv)
 		['v'] = "--verbose",    ['c'] = "--csv",     ['r'] = "--ranks", ['p'] = "--ppn",
 		['s'] = "--start-only", ['t'] = "--timeout", ['w'] = "--where"};
 	const char *current = argv[1]; /* what getopt_long reads next */
-	/* N, at most two words per option, twice --verbose, its default, and a NULL */
+	/* N, at most two words per option, --verbose by default, and a NULL */
 	struct request request = {.arguments = calloc(2 * (size_t)argc + 5, sizeof(char *))};
 	char **end = request.arguments + 1, **words, *ppn = NULL;
 	int option, next = 1, tables = -1; /* in the report; 0 without one, -1 by default */

@@ -41,6 +41,8 @@ library      newlocale uselocale
 all          REALTIME work
 library      PMPI_Initialized
 all          PMPI_Comm_rank PMPI_Comm_size
+# N is not given: on how many nodes does this step run?
+found        getenv:SLURM_STEP_NUM_NODES
 # The plain benchmark asks for both itself.
 probe        MPI_Comm_rank MPI_Comm_size
 library      PMPI_Comm_rank PMPI_Comm_size
@@ -93,6 +95,7 @@ for mpi in openmpi mpich; do
 	expect plain 0 "srun -N 2 -n 2 $probe $start 1" "$result"
 	expect timeout 0 "srun -N 2 -n 2 $probe $start 1 -t 60" "$result"
 	expect words 0 "srun -N 2 -n 2 $probe $start 0 --ppn 1" "$result"
+	expect found 0 "srun -N 2 -n 2 $probe $start 0" "$result"
 	expect where 0 "srun -N 2 -n 2 $probe $start 1 -w 60.5" "$result"
 	expect wrong 2 "srun -N 2 -n 2 $probe $start x -t 60" 'ziaprobe: error: N, .*' 'usage: .*'
 	expect alone 0 "srun -N 1 -n 2 $probe $start 2" "$result" "$one_node"
@@ -106,6 +109,8 @@ for mpi in openmpi mpich; do
 	same timeout 1 probe measured responder timeout
 	same words 0 probe measured originator
 	same words 1 probe measured responder
+	same found 0 probe measured originator found
+	same found 1 probe measured responder found
 	same where 0 probe measured originator where
 	same where 1 probe measured responder where
 	same wrong 0 probe wrong

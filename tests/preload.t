@@ -358,10 +358,14 @@ for mpi in openmpi mpich; do
 		"$error expected exactly three arguments .*" 'usage: .*'
 	expect wrong-n 7 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../program first file" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
-	expect words 7 "../ziatest -q --ppn 2 srun -N 2 -n 4 --ntasks-per-node 2 -- \\
+	expect words 7 "../ziatest -q srun -N 2 -n 4 --ntasks-per-node 2 -- \\
 		../program first file" "$result"
 	expect words-wrong-n 7 "../ziatest --ppn 4 srun -N 3 -n 6 -- ../program first file" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
+	expect uneven 7 "../ziatest srun -N 2 -n 3 -- ../program first file" \
+		"$error 3 processes run on 2 nodes; start the same number on every node, .*"
+	expect uneven-multiple 7 "../ziatest srun -N 3 -n 6 -m plane=4 -- ../program first file" \
+		"$error wrong placement: .*"
 	expect cyclic 7 "../ziatest 2 'srun -N 2 -n 4 -m cyclic --ntasks-per-node' \\
 		../program first file" "$error wrong placement: .*"
 	# The same library measures programs of another MPI library.

@@ -50,7 +50,7 @@ for mpi in openmpi mpich; do
 		for nodes in 1 2 4; do
 			sh '$tmp/case' $mpi-srun-\$nodes ./ziatest 4 \"$launch \$((4 * nodes))\"
 		done
-		sh '$tmp/case' $mpi-words ./ziatest -q --ppn 2 \
+		sh '$tmp/case' $mpi-words ./ziatest -q \
 			srun --mpi=$type -N 4 --ntasks-per-node 2 -- ziaprobe
 		cd elsewhere
 		PATH='$dir':\$PATH sh '$tmp/case' $mpi-installed \
@@ -60,17 +60,17 @@ for mpi in openmpi mpich; do
 			"srun --mpi=$type --ntasks-per-node 4 --ntasks $((4 * nodes)) ./ziaprobe"
 	done
 	result_of 4 2 . $mpi-words \
-		"srun --mpi=$type -N 4 --ntasks-per-node 2 ./ziaprobe" '0 --ppn 2'
+		"srun --mpi=$type -N 4 --ntasks-per-node 2 ./ziaprobe" 0
 	result_of 2 2 elsewhere $mpi-installed \
 		"srun --ntasks 4 --ntasks-per-node  2 $dir/ziaprobe"
 	if [ $mpi = mpich ]; then
 		cluster 3 sh "$tmp/case" hosts-mpiexec \
 			./ziatest 2 'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn'
 		result_of 3 2 . hosts-mpiexec 'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2 ./ziaprobe'
-		cluster 3 sh "$tmp/case" words-mpiexec ./ziatest -q --ppn 2 \
+		cluster 3 sh "$tmp/case" words-mpiexec ./ziatest -q \
 			mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2 -- ./ziaprobe
 		result_of 3 2 . words-mpiexec \
-			'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2 ./ziaprobe' '0 --ppn 2'
+			'mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2 ./ziaprobe' 0
 	fi
 	cd "$top" || exit 1
 done
@@ -83,7 +83,7 @@ if [ -d "$tmp/openmpi" ]; then
 	printf 'n%d slots=4\n' 1 2 3 >hosts
 	cat >several <<-'END'
 		salloc -Q --nodes 3 --ntasks-per-node 2 sh "$1" salloc-mpirun ./ziatest 2
-		sh "$1" words-mpirun ./ziatest -q --ppn 2 \
+		sh "$1" words-mpirun ./ziatest -q \
 			mpirun --hostfile hosts --map-by ppr:2:node -- ziaprobe
 		sh "$1" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
 		sh "$1" without-option-mpirun \
@@ -96,7 +96,7 @@ if [ -d "$tmp/openmpi" ]; then
 	cluster 4 sh several "$tmp/case"
 	result_of 3 2 . salloc-mpirun 'mpirun -npernode 2 ./ziaprobe'
 	result_of 3 2 . words-mpirun \
-		'mpirun --hostfile hosts --map-by ppr:2:node ./ziaprobe' '0 --ppn 2'
+		'mpirun --hostfile hosts --map-by ppr:2:node ./ziaprobe' 0
 	result_of 3 2 . hostfile-mpirun 'mpirun --hostfile hosts -npernode 2 ./ziaprobe'
 	result_of 3 4 . without-option-mpirun \
 		'N=4 mpirun --bind-to none --hostfile hosts ./ziaprobe'
