@@ -136,7 +136,8 @@ static void describe_launch_node(void)
  * the launch line, and end with a NULL. */
 static int tasks_are_launchers(char **words)
 {
-	static const char *const launchers = " mpirun mpiexec mpiexec.hydra orterun prterun ";
+	static const char *const launchers =
+		" mpirun mpiexec orterun prterun "; /* or mpirun.mpich */
 	const char *before = "";
 	int in_srun = 0;
 
