@@ -136,8 +136,9 @@ static void describe_launch_node(void)
  * the launch line, and end with a NULL. */
 static int tasks_are_launchers(char **words)
 {
-	static const char *const launchers =
-		" mpirun mpiexec orterun prterun "; /* or mpirun.mpich */
+	static const char *const launchers = /* some as Debian calls them */
+		" mpirun mpirun.openmpi mpirun.mpich mpiexec mpiexec.openmpi mpiexec.mpich "
+		"mpiexec.hydra orterun prterun ";
 	const char *before = "";
 	int in_srun = 0;
 

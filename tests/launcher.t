@@ -705,7 +705,7 @@ nested quiet srun -J mpirun -n 4 -- ./solver
 nested quiet 4 'srun --job-name mpirun -n'
 nested quiet srun -n 4 ./mpirun.sh -- ./solver mpirun
 nested quiet mpirun -n 4 srun -- ./solver
-nested quiet 4 "srun -n 4 sh -c 'exec mpirun' -"
+nested quiet 4 'srun -n 4 --comment="no mpirun today" --ntasks-per-node'
 
 run ziatest -h
 like '-h: the usage and more on stdout' "$out" "$usage"
