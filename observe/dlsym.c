@@ -43,22 +43,21 @@ static void *find_nothing(const char *name)
 }
 
 /* Returns the result of CALLER's look-up by HANDLE of the function that OURS replaces: our function
- * if it calls the one found, otherwise the one found. */
+ * if it would call the one found, otherwise the one found. */
 static void *choose_function(struct interposed *ours, void *handle, void *caller)
 {
 	void *found = library_dlsym()(handle, ours->name);
+	function *reached;
 
 	if (!found)
 		return NULL;
-	if (!find_in_scope(ours, caller) && is_own(found))
-		return find_nothing(ours->name);
-	forget_closed(ours);
-	if (!ours->found)
-		ours->found = next_function(ours->name);
-	if (!ours->found && !is_own(found))
-		ours->found = to_function(found);
+	reached = find_in_scope(ours, caller);
+	if (is_own(found)) /* the handle is the program's */
+		return reached ? found : find_nothing(ours->name);
+	if (!reached)
+		reached = fallback(ours, to_function(found));
 	dlerror(); /* clears the error of a look-up above that failed */
-	return ours->found == to_function(found) ? *(void **)&ours->own : found;
+	return reached == to_function(found) ? *(void **)&ours->own : found;
 }
 
 EXPORTED BARE TAIL_CALLER void *dlsym(void *handle, const char *name)

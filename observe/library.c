@@ -144,14 +144,16 @@ function *find_in_scope(struct interposed *ours, void *caller)
 	return local ? local : next;
 }
 
-/* Forgets the function that a look-up has found for OURS if its library has been closed. */
-void forget_closed(struct interposed *ours)
+/* Returns what OURS calls if its caller would reach nothing: the first function that this was told,
+ * unless its library has been closed, or else OTHERWISE, from now on. */
+function *fallback(struct interposed *ours, function *otherwise)
 {
-	Dl_info found;
+	void *address = *(void **)&ours->fallback;
+	Dl_info known;
 
-	if (ours->found &&
-	    (!dladdr(*(void **)&ours->found, &found) || found.dli_saddr != *(void **)&ours->found))
-		ours->found = NULL;
+	if (!address || !dladdr(address, &known) || known.dli_saddr != address)
+		ours->fallback = otherwise;
+	return ours->fallback;
 }
 
 /* Returns the library function that our function NAME, an entry of TABLE, calls when CALLER calls
@@ -161,11 +163,10 @@ function *library_function(struct interposed *table, const char *name, void *cal
 	struct interposed *ours = find_interposed(table, name);
 	function *reached = find_in_scope(ours, caller);
 
-	if (reached)
-		return reached;
-	forget_closed(ours);
-	if (!ours->found)
-		ours->found = find_anywhere(name); /* a tail call may hide the real caller */
-	return ours->found;
+	if (!reached)
+		reached = fallback(ours, NULL);
+	if (!reached) /* A tail call may hide the real caller. */
+		reached = fallback(ours, find_anywhere(name));
+	return reached;
 }
 #endif

@@ -176,7 +176,8 @@ typedef void function(void); /* of any type */
 struct interposed {
 	const char *name;
 	function *own;
-	function *found; /* what it calls if its caller would reach none; NULL until it is found */
+	function *
+		fallback; /* what it calls if its caller would reach none; NULL until it is found */
 	enum {
 		NOT_USED,
 		GLOBAL,
@@ -194,7 +195,7 @@ void *find_in_file(const char *file, const char *name);
 function *find_in_scope(struct interposed *ours, void *caller);
 function *find_anywhere(const char *name);
 struct interposed *find_interposed(struct interposed *table, const char *name);
-void forget_closed(struct interposed *ours);
+function *fallback(struct interposed *ours, function *otherwise);
 function *to_function(void *found);
 bool is_own(const void *address);
 dlsym_fn *library_dlsym(void);

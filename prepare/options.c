@@ -94,11 +94,12 @@ struct request read_options(int argc, char **argv)
 	const char *current = argv[1]; /* what getopt_long reads next */
 	/* N, at most two words per option, --verbose by default, and a NULL */
 	struct request request = {.arguments = calloc(2 * (size_t)argc + 5, sizeof(char *))};
-	char **end = request.arguments + 1, **words, *ppn = NULL;
+	char **end, **words, *ppn = NULL;
 	int option, next = 1, tables = -1; /* in the report; 0 without one, -1 by default */
 
 	if (!request.arguments)
 		fail(1, "cannot build the command line: %s", strerror(errno));
+	end = request.arguments + 1;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+vqt:w:hV", options, NULL)) != -1) {
 		if (option == 'h')

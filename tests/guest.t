@@ -353,16 +353,14 @@ for mpi in openmpi mpich; do
 
 	# Only the start: every rank ends after it, with status 0 if it was measured.
 	"mpicc.$mpi" -o "$dir/lasting" "$tmp/lasting.c" || exit 1
-	unknown_clock='ziaprobe: warning: ziaprobe cannot tell which clock gave the start .*'
-	only() {	# N: the start of a launch with N processes per node
-		printf "srun -N 3 -n 6 --ntasks-per-node 2 env LD_PRELOAD=$dir/libziaprobe.so"
-		printf ' "ZIAPROBE=$(date +%%s,%%6N),%s,--start-only"' "$1"
-	}
-	expect only 0 "$(only 2) ../lasting" "$result" "?$unknown_clock"
-	expect only-found 0 "$(only 0) ../lasting" "$result" "?$unknown_clock"
-	expect only-wrong "$fails" "$(only 4) ../lasting" "$error the number of processes, 6, .*"
-	expect only-foreign "$fails" "$(only 2) $tmp/foreign 1" "$error nothing was measured: .*"
-	expect only-unseen 0 "$(only 2) $unseen" "$(nothing unseen)"
+	only='../ziatest -q --start-only'
+	words='srun -N 3 --ntasks-per-node 2 --'
+	expect only 0 "$only 2 '$srun' ../lasting" "$result" "$one_node"
+	expect only-words 0 "$only $words ../lasting" "$result"
+	expect only-wrong "$fails" "$only --ppn 4 $words ../lasting" \
+		"$error the number of processes, 6, .*"
+	expect only-foreign "$fails" "$only $words $tmp/foreign 1" "$error nothing was measured: .*"
+	expect only-unseen 0 "$only $words $unseen" "$(nothing unseen)"
 
 	# Nothing is measured, or only what is looked up.
 	unknown="$error nothing was measured: Ziatest does not know the MPI library of foreign, \
