@@ -6,11 +6,11 @@
 static const char help[] =
 	"Measure the time from this command until all processes of an MPI job have\n"
 	"initialised MPI and exchanged a message with another node.\n\n"
-	"  LAUNCHER   the command that starts the job, such as srun. Its arguments are passed\n"
-	"             on as they are. If it needs a -- of its own, write -- twice.\n"
-	"  PROGRAM    ziaprobe, which is the benchmark itself, or an MPI program, which is\n"
-	"             measured unmodified\n\n"
-	"  -v, --verbose          print where the time went: the default in this form;\n"
+	"  LAUNCHER  the program that starts the job, such as srun. Its arguments are\n"
+	"            passed on as they are. If it needs a -- of its own, write -- twice.\n"
+	"  PROGRAM   ziaprobe, which is the benchmark itself, or an MPI program, which is\n"
+	"            measured unmodified\n\n"
+	"  -v, --verbose          print where the time went, which is the default with --;\n"
 	"                         -vv also prints the range of each phase over all ranks\n"
 	"  -q, --quiet            print only the result\n"
 	"  --csv FILE             append the result to FILE as one row\n"
@@ -25,9 +25,9 @@ static const char help[] =
 	"  -V, --version          print the version and exit\n\n"
 	"  ziatest srun -N 256 --ntasks-per-node 4 -- ziaprobe\n"
 	"  ziatest mpirun --map-by ppr:4:node -- ./solver input.nml\n\n"
-	"The second form is that of the original ziatest. N is the number of processes per\n"
-	"node. The launch line must end in the option that takes N, contain {}, which N\n"
-	"replaces, or begin with N={} if no option takes N. Its default is\n"
+	"The second form is that of the original ziatest. N is the number of processes\n"
+	"per node. The launch line must end in the option that takes N, contain {}, which\n"
+	"N replaces, or begin with N={} if no option takes N. Its default is\n"
 	"\"mpirun -npernode\". Without -v, only the result is printed.\n\n"
 	"  ziatest 4 \"srun -N 256 --ntasks-per-node\"\n\n"
 	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest. A\n"
@@ -63,8 +63,8 @@ static char *absolute(char *name)
 	return name;
 }
 
-/* Returns whether WORD, which may be NULL, is meant to be N: digits or nothing, or what begins like a
- * number and is no program. */
+/* Returns whether WORD, which may be NULL, is meant to be N: digits or nothing, or what begins like
+ * a number and is no program. */
 static int is_n(const char *word)
 {
 	static const char digits[] = "+ 0123456789";

@@ -125,8 +125,8 @@ void read_words(char **words, char **command, struct request *request)
 	if (end > words && !find_program(words[0])) {
 		if (strpbrk(words[0], " \t\n"))
 			fail(2,
-			     "'%s' is not a launcher; leave out the quotes, as in 'ziatest %s%s%s', "
-			     "or write N, the number of processes per node, before it",
+			     "'%s' is not a launcher; leave out the quotes, as in 'ziatest "
+			     "%s%s%s', or write N, the number of processes per node, before it",
 			     words[0], words[0], join(words + 1, last), *end ? "" : " -- ziaprobe");
 		if (strchr(words[0], '='))
 			fail(2, "'%s' is not a launcher; to set a variable, write 'env %s %s'",

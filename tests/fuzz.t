@@ -1,7 +1,7 @@
 #!/bin/sh
 # Random and hostile arguments of ziatest, built with sanitizers: always an error with the usage
-# lines or about the launcher, the help, or an exec, never a crash or a hang. SEED=... repeats a run,
-# COUNT=... makes it longer. Those of ziaprobe are parsed in unit.t.
+# lines or about the launcher, the help, or an exec, never a crash or a hang. SEED=... repeats a
+# run, COUNT=... makes it longer. Those of ziaprobe are parsed in unit.t.
 . "$(dirname "$0")/lib.sh"
 
 seed=${SEED:-$(date +%s)}
@@ -38,7 +38,8 @@ function random_word(text, length_left) {
 BEGIN {
 	srand(seed)
 	n = split("1|4|007|0|-1|+1||4 |2147483648|99999999999999999999|-|--|-t|-t1|--timeout=60|" \
-		"--timeout=|-h|-x|--help=x|-v|-q|--start-only|--ppn|-- |ziaprobe|X=1|--csv|--ranks=a|{}|{}{}|srun -n 4 --ppn|fake|" \
+		"--timeout=|-h|-x|--help=x|-v|-q|--start-only|" \
+		"--ppn|-- |ziaprobe|X=1|--csv|--ranks=a|{}|{}{}|srun -n 4 --ppn|fake|" \
 		"'\''|\"|\\|%s%n%n|$(exit 3)|\"$(|)|`|;|&|a |~|*|#|\t|./solver", words, "|")
 	words[++n] = "a | b"
 	words[++n] = "||"

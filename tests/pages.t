@@ -74,8 +74,9 @@ while IFS=' ,' read -r option long; do
 done <"$tmp/options"
 # shellcheck disable=SC2046,SC2086 # words
 is "every option of ziatest on the pages exists" "$(cat $pages |
-	grep -oE '(^|[ /`(])ziatest( +--?(csv|ranks|ppn|where|timeout|t|w)( +|=)[^ `]+| +-[-a-z]+)+' |
-	grep -oE -e ' --?[a-z]+(-[a-z]+)*' | tr -d ' ' | sort -u | without $(tr -d , <"$tmp/options"))" ''
+	grep -oE '(^|[ /`(])ziatest( +--?(csv|ranks|ppn|where|timeout|t|w) +[^ `]+| +-[-a-z]+)+' |
+	grep -oE -e ' --?[a-z]+(-[a-z]+)*' | tr -d ' ' | sort -u |
+	without $(tr -d , <"$tmp/options"))" ''
 
 is 'the options on the page of reference' "$(section $reference '## Options' |
 	sed -n 's/^| `\(-.*\)` |.*/\1/p' | sed 's/`, `/, /; s/ SECONDS, / , /; s/ , /, /')" \

@@ -13,7 +13,7 @@ export four='-N 2 -n 4 --ntasks-per-node' eight='-N 2 -n 8 --ntasks-per-node'
 # with its remedies
 misplaced() {
 	printf '%s' "$error wrong placement: ranks $1 and $2 must be on $3, but their hosts are " \
-		"$4 and $5; .* N = $6 .*--ntasks-per-node=$6 --distribution=block.* --map-by ppr:$6:node"
+		"$4 and $5; .* N = $6 .*--ntasks-per-node=$6 --dist.* --map-by ppr:$6:node"
 }
 
 # rows FILE: prints the number of complete rows after the header, if there is nothing else
