@@ -94,7 +94,7 @@ rm -f ziatest
 touch .pad	# as a make that was killed leaves it
 run make
 is 'make: status 0, no warnings' "$err/$status" /0
-like 'make: prints the three commands' "$out" 'cc .*\|mpicc .*\|cc .*'
+like 'make: prints the four commands' "$out" 'cc .*\|cc .*\|cc .*\|mpicc .*'
 ok 'make: no pad is left' test ! -e .pad
 cp ziaprobe default
 stripped 'the default' default
