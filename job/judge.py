@@ -8,7 +8,9 @@ import os
 import re
 import statistics
 
-from read import JOB_FILE, LOG_PHASES, PHASES, checksums, known, ms, plural, spread, times
+from nodes import known
+from read import (JOB_FILE, LOG_PHASES, PHASES, checksums, ms, plural, seconds_between, spread,
+                  times)
 
 # The LAST launches of a log are compared with those before them: at least FEWEST launches, made on
 # at least NIGHTS nights.
@@ -22,7 +24,8 @@ SHARE, MOST, MARGIN = 0.95, 3, 0.05
 # their standard deviation, estimated by DEVIATION times the median absolute deviation, which a few
 # odd nights hardly change.
 SPREADS, SOME, DEVIATION = 3, 5, 1.4826
-SMALLEST = 104857600  # bytes of the executable: the specification's 100 MB
+SMALLEST = 100000000  # bytes of the executable: the specification's 100 MB
+LATEST = 60  # seconds, for a clock that is set back: environment.txt precedes the launches
 SCRIPTS = [os.path.join(os.path.dirname(os.path.realpath(__file__)), name)
            for name in ('../run_ziatest.sh', 'launches')]
 SETTING = re.compile(r'(RUNS|SWEEP|PPN|TIMEOUT|SYSTEM_NODES|SRUN_OPTIONS)='  # a setting alone
@@ -43,7 +46,24 @@ def problems(job):
     if job.valid and not job.smallest >= SMALLEST:
         yield f'executable: {job.smallest:.0f} bytes, fewer than {SMALLEST}'
     yield from changed_files(job)
-    yield from map(describe, job.before)
+    yield from contradictions(job)
+    yield from (describe(launch) for launch in job.asked
+                if launch in job.before or launch.contradiction)
+
+def contradictions(job):
+    """Yields how files that are not about a single launch contradict the others."""
+    for nodes, run in sorted(job.launches.keys() - {(each.nodes, each.run) for each in job.asked}):
+        yield f'launch {run} on {plural(nodes, "node")} is not one that RUNS and SWEEP ask for'
+    for start in job.repeated:
+        yield f'results.csv has several rows of the start {start}'
+    # The output of a launch may be lost with a node, and so, then, may be what its row belongs to.
+    if all(launch.started or launch.reason for launch in job.asked):
+        for start in sorted(job.rows.keys() - {launch.started for launch in job.asked}):
+            yield f'results.csv has a row of the start {start}, which is of no launch'
+    first = min((launch.started for launch in job.asked if launch.started), default='')
+    if first and re.match(r'2[0-9-]{9}T[0-9:]{8}Z\Z', job.date) and \
+            seconds_between(first, job.date) > LATEST:
+        yield f'environment.txt is of {job.date}, but the first launch started at {first:.19}Z'
 
 def changed_files(job):
     """Yields how the files differ from SHA256SUMS, and the programs from build.txt."""
@@ -67,8 +87,8 @@ def describe(launch):
     """Describes a launch that is not valid, with up to three lines of its output that explain it"""
     status = 'no status' if launch.status is None else f'status {launch.status}'
     text, kept = launch.reason or status, launch.kept
-    if launch.status == 0 and not kept['failure']:
-        text += ', but its row of results.csv or its file of ranks is missing or damaged'
+    if launch.contradiction:
+        text += f'; {launch.contradiction}'
     clues = list(dict.fromkeys(kept['calls'] + kept['cause'] + kept['failure'] + kept['error']))
     return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *clues[:3]])
 
@@ -90,7 +110,8 @@ def to_review(job):
         return [f'{title}: {name}={value}' for name, value in job.facts.items()
                 if re.fullmatch(pattern, name) and value not in ('', '(null)')]
 
-    yield [describe(launch) for launch in job.asked[len(job.before):] if not launch.valid]
+    yield [describe(launch) for launch in job.asked[len(job.before):]
+           if not launch.valid and not launch.contradiction]
     rows = [(launch.name, launch.row) for launch in job.valid]
     yield [f'{name}: the clock of {row.offset_host} is off by {row.offset_ms:.3f} ms'
            for name, row in rows

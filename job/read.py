@@ -1,22 +1,23 @@
 """read - what the files of a Ziatest job say. Times are in ms; NaN is an unknown one."""
-import array
 import collections
 import hashlib
 import itertools
 import math
+import operator
 import os
 import pathlib
 import re
-import statistics
 import sys
 import tarfile
 from calendar import timegm
 from time import gmtime, strftime
 
+from agree import find_contradiction
+from nodes import Rank, Ranks, Unreadable, known
+
 LARGEST_JOB = 1 << 30  # bytes of all files
 MOST_LAUNCHES = 6000  # of a job
-MOST_NODES = 100000  # of a launch
-GZIP = b'\x1f\x8b'  # an archive begins with it
+GZIP, TAR = b'\x1f\x8b', slice(257, 262)  # how an archive begins, and where a tar has 'ustar'
 LONGEST_LINE = 10000  # a longer one counts as several
 JOB_FILE = re.compile(r'(?:.*/)?(?P<name>environment\.txt|build\.txt|changes\.diff|'
                       r'results\.csv|SHA256SUMS|(?P<kind>(?P<ranks>ranks-)|nodes-|output/)'
@@ -30,27 +31,36 @@ Row = collections.namedtuple('Row', (
     'fence_interface'))
 PHASES = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
 WORK = 'cpu cpu_wait blocked'.split()  # in exec and init
-Rank = collections.namedtuple('Rank', (
-    'rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
-    'mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms'))
 LOG_PHASES = [*PHASES[:3], 'setup', *PHASES[3:]]
 RANK_PHASES = 'daemon spawn exec setup init fence wait exchange'.split()
-# A rank's own time, without waits, and by how many ms a slow node must at least be late: daemon,
-# spawn and exec are measured in ticks of 10 ms.
-PARTS = {'daemon + spawn': 20, 'exec': 20, 'setup': 20, 'init': 0, 'exchange': 0}
-Slow = collections.namedtuple('Slow', 'hosts excess')  # a node, perhaps its partner; by part
-NUMBER = re.compile('([0-9]{1,18})')  # in a name
 # The valid launches of one size: all, the first, the later ones by time, the middle one of these
 Size = collections.namedtuple('Size', 'nodes valid first later middle')
 Kind = collections.namedtuple('Kind', 'line where interfaces down hardware')  # of nodes
 KIND = re.compile(r'([0-9]{1,6} nodes?|the first node): interfaces ([0-9]{1,6}),.*? '
                   r'down ([0-9]{1,6}), (.*?)( \([^()]*\))?\Z')
-# A row of --csv begins with the start, nodes and ppn, and is printable.
-LAUNCH = re.compile(r'[12][0-9]{3}-(0[1-9]|1[0-2])-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.'
-                    r'[0-9]{6}Z(,[1-9][0-9]{0,5}){2},[ -~]*\Z')
-A_HEADER = re.compile('started,nodes,[a-z_,]*')  # of any version of --csv
-# The end of the command line that ziatest prints: SEC USEC N --verbose
-START = re.compile("ziaprobe'? ([0-9]{1,10}) ([0-9]{1,6}) [0-9]+ -")
+# Without these columns, a file is of no use. What a version lacks besides is unknown.
+NEEDED = {Row: ('started', 'nodes', 'ppn', 'time_ms'), Rank: ('rank', 'node', 'host', 'completed_ms')}
+STARTED = re.compile(r'[12][0-9]{3}-(0[1-9]|1[0-2])-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.'
+                     r'[0-9]{6}Z\Z')
+# What an output states: the end of the command line that ziatest prints, SEC USEC N and options;
+# the result; and, of -v, the second line, the outlier, the clocks and the executable
+STATED = re.compile(
+    r"ziaprobe'? (?P<sec>[0-9]{1,10}) (?P<usec>[0-9]{1,6}) (?P<n>[0-9]+) -"
+    r'(?:.* (?P<job>[^ /]+)/ranks-(?P<launch>[0-9]+-[0-9]+)\.csv)?|'
+    r'Time test was completed in +(?:(?P<below_1_s>[0-9.]+) millisecs|(?P<min_sec>[0-9]+:[0-9]+) )|'
+    r'Slowest rank: (?P<slowest>[0-9]+)|'
+    r'(?<![0-9.])(?P<time>[0-9]+\.[0-9]+ m?s), (?P<nodes>[0-9]+) nodes? x (?P<ppn>[0-9]+) = '
+    r'(?P<ranks>[0-9]+) rank|'
+    r'^outlier: (?P<outlier>[a-z]+) of rank (?P<outlier_rank>[0-9]+) on |'
+    r'^clock offset: (?P<offset>-?[0-9]+\.[0-9]+ m?s) '
+    r'(?:.*corrected time (?P<corrected>[0-9]+\.[0-9]+ m?s))?|'
+    r'^executable: .*, (?P<bytes>[0-9]+) bytes$')
+# The tables of -v: their heads, with their unit, and their rows: one number, or all three
+PATH_HEAD = re.compile('critical path +(m?s) ')
+TABLE_HEAD = re.compile('(m?s) +min +median +max ')
+TIME = r' +(-?[0-9]+(?:\.[0-9]+)?)'
+TABLE_ROW = re.compile(f'([a-z_]+){TIME}(?:{TIME}{TIME} )?')
+MOST_ROWS = 1000  # of these tables
 TIMEOUT = re.compile(r'timeout of [0-9]+ s: (?:rank [0-9]+|a rank) on ([^\s.]+)')
 # The lines of an output that are kept: nine of each sort
 SORTS = {'reason': '^not launched: ', 'result': 'Time test was completed in',
@@ -60,7 +70,6 @@ SORTS = {'reason': '^not launched: ', 'result': 'Time test was completed in',
          'cause': 'PMI support|OPAL ERROR: Unreachable|execve|shared libraries|failed on node|'
                   'Node failure on|not found',
          'error': '(?i:error)|timeout of'}
-ANOTHER_VERSION = 'is of another version of Ziatest; use its job/summarize'
 KEPT = re.compile('|'.join(SORTS.values()))
 
 class File:
@@ -77,40 +86,78 @@ class File:
     def rows(self, record):
         """Yields its rows as namedtuples, except damaged ones. NAME_ms, NAME_bytes and faults are
         numbers. Meanwhile, SELF.TEXT is the text of the row, and SELF.LINE the number of its line.
-        SELF.DAMAGED collects the numbers of damaged lines. A repeated header is not damage."""
-        lines, columns = self.lines(), record._fields
-        header, first = ','.join(columns), next(lines, '')
-        is_whole = first.endswith('\n')  # the preceding line, of which lines() may yield parts
+        SELF.DAMAGED collects the numbers of damaged lines. Another header, of any version, holds
+        from there on. Empty lines and those that begin with # are left out."""
+        lines = self.lines()
+        self.text = next(lines, '')
+        is_whole = self.text.endswith('\n')  # the preceding line, of which lines() may yield parts
         self.line, self.damaged = 1, [] if is_whole else [1]
-        if first.endswith('\r\n'):
-            raise ValueError(f'{self.name} has Windows line endings; convert it with dos2unix')
-        if is_whole and first[:-1] != header:
-            raise ValueError(f'{self.name} {ANOTHER_VERSION}')
-        numbers = [place for place, column in enumerate(columns)
+        if self.text.endswith('\r\n'):
+            raise Unreadable(f'{self.name} has Windows line endings; convert it with dos2unix')
+        first = self.text.split(',')[0]
+        count, choose = self.find_columns(record) if is_whole else (0, None)
+        numbers = [place for place, column in enumerate(record._fields)
                    if column.endswith(('_ms', '_bytes', 'faults'))]
         for line in lines:
             is_start, is_whole = is_whole, line.endswith('\n')
             self.line += is_start
             self.text, row = line.rstrip('\r\n'), None
             cells = self.text.split(',')
-            if is_start and is_whole and len(cells) == len(columns):
+            if is_start and is_whole and len(cells) == count:
                 try:
+                    cells = [*choose([*cells, ''])]
                     for place in numbers:
                         cells[place] = float(cells[place] or 'nan')
                     row = record._make(cells)
                 except ValueError:
                     pass
-            if row and (record is Rank or LAUNCH.match(self.text) and 0 <= row.time_ms < math.inf):
+            if row and (record is Rank or is_launch(self.text, row)):
                 yield row
-            elif A_HEADER.fullmatch(self.text) and not header.startswith(self.text):
-                raise ValueError(f'line {self.line} is a header of another version of Ziatest; '
-                                 'split the file there')
-            elif self.text != header and self.line not in self.damaged[-1:]:
+            elif is_start and is_whole and (not self.text or self.text[0] == '#'):
+                pass
+            elif is_start and is_whole and cells[0] == first and self.lacks(record) == []:
+                count, choose = self.find_columns(record)
+            elif self.line not in self.damaged[-1:]:
                 self.damaged.append(self.line)
+
+    def lacks(self, record):
+        """Returns the needed columns that a header lacks."""
+        columns = self.text.rstrip('\r\n').split(',')
+        return [name for name in NEEDED[record] if name not in columns]
+
+    def find_columns(self, record):
+        """Returns the number of columns of a header, and what chooses the cells of RECORD from
+        those of a row, which are followed by an empty one."""
+        columns = self.text.rstrip('\r\n').split(',')
+        if 'turn' in columns:
+            raise Unreadable(f'{self.name} has the column turn: it is a file of job/compare, which '
+                             'alone can read it')
+        if self.lacks(record):
+            raise Unreadable(f'{self.name} lacks the column {self.lacks(record)[0]}; it may have '
+                             'been edited: use the original')
+        return len(columns), operator.itemgetter(*[
+            columns.index(name) if name in columns else len(columns) for name in record._fields])
+
+def is_launch(text, row):
+    """Tells whether a row of --csv has what makes it one: it is printable, and has a start."""
+    return STARTED.match(row.started) and number(row.nodes) and number(row.ppn) and \
+        0 <= row.time_ms < math.inf and re.match(r'[ -~]*\Z', text)
+
+def is_archive(start):
+    """Tells whether a file that begins with START may be an archive. A browser may have unpacked
+    it, so that it is a plain tar."""
+    return start.startswith(GZIP) or start[TAR] == b'ustar'
 
 def in_archive(path):
     """Yields each member's name, whether it is a regular file, its end, and what opens it."""
-    with tarfile.open(path, mode='r:gz') as archive:
+    with open(path, 'rb') as file:
+        mode = 'r:gz' if file.read(2) == GZIP else 'r:'
+    try:
+        archive = tarfile.open(path, mode=mode)
+    except tarfile.ReadError as error:
+        raise Unreadable(f'not an archive of a job ({error}); if it was compressed twice, or is a '
+                         'log that was compressed, use gunzip first')
+    with archive:
         for member in archive:
             yield (member.name, member.isreg() and not member.issparse(),
                    member.offset_data + member.size, lambda: archive.extractfile(member))
@@ -118,7 +165,7 @@ def in_archive(path):
 def in_directory(path):
     """Yields the same for what is in a directory and in its subdirectory output."""
     if os.path.islink(os.path.join(path, 'output')):
-        raise ValueError('output is not a directory')
+        raise Unreadable('output is not a directory')
     end = 0
     for file in [*pathlib.Path(path).glob('*'), *pathlib.Path(path).glob('output/*')]:
         end += file.lstat().st_size
@@ -131,22 +178,14 @@ def job_files(path):
     names = set()
     for name, is_file, end, open_ in (in_archive if os.path.isfile(path) else in_directory)(path):
         if end > LARGEST_JOB:
-            raise ValueError(f'more than 1 GiB, up to {name}')
+            raise Unreadable(f'more than 1 GiB, up to {name}')
         match = JOB_FILE.match(name)
         if match and (not is_file or match['name'] in names):
-            raise ValueError(f'{name} is {"a duplicate" if is_file else "not a regular file"}')
+            raise Unreadable(f'{name} is {"a duplicate" if is_file else "not a regular file"}')
         if match:
             names.add(match['name'])
             with open_() as file:
                 yield File(file, match['name'])
-
-def known(values):
-    return [value for value in values if value == value]  # NaN differs from itself
-
-def median(values, fewest=1):
-    """The lower median of the known values; NaN if there are fewer than FEWEST"""
-    values = known(values)
-    return statistics.median_low(values) if len(values) >= fewest else math.nan
 
 def ms(time):
     return f'{round(time, 1) + 0.:.1f}' if math.isfinite(time) else '-'  # no -0.0
@@ -157,50 +196,8 @@ def spread(values):
 def times(row, names):
     return [getattr(row, name + '_ms') for name in names]
 
-class Ranks:
-    """A file of ranks. Each list or array has an entry for each node."""
-    def __init__(self, file):
-        self.count, self.completed = 0, -math.inf  # ranks, and when the last one completed
-        self.warm = 0  # nodes on which no rank read a page of a file
-        self.hosts = []
-        self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
-        self.own = array.array('f')  # the largest sum of parts that a rank has
-        self.slowest = []  # this rank
-        for _, ranks in itertools.groupby(file.rows(Rank), lambda rank: rank.node):
-            if len(self.hosts) == MOST_NODES:
-                raise ValueError(f'{file.name} has more than {MOST_NODES} nodes')
-            self.add_node(list(ranks))
-        self.bars = self.choose_bars()
-        del self.slowest  # A job may have millions of ranks.
-
-    def add_node(self, ranks):
-        parts = [(rank.spawn_ms + (0 if math.isnan(rank.daemon_ms) else rank.daemon_ms),
-                  rank.exec_ms, rank.setup_ms, rank.init_ms, rank.exchange_ms) for rank in ranks]
-        own = [sum(known(each)) for each in parts]
-        self.hosts.append(sys.intern(ranks[0].host))
-        self.own.append(max(own))
-        self.slowest.append(ranks[own.index(max(own))])
-        for part, of_ranks in zip(PARTS, zip(*parts)):
-            self.parts[part].append(max(known(of_ranks), default=math.nan))
-        self.warm += all(rank.faults == 0 for rank in ranks)
-        self.completed = max([self.completed] + known(rank.completed_ms for rank in ranks))
-        self.count += len(ranks)
-
-    def label(self, host, is_exchange):
-        """Names a node; in an exchange, with its partner."""
-        if not is_exchange or host not in self.hosts:
-            return host
-        return f'{host} with {self.hosts[(self.hosts.index(host) + 1) % len(self.hosts)]}'
-
-    def choose_bars(self):
-        """Returns the slowest rank of each of the ten nodes with the most time of their own, the
-        median and the least one; before it, what marks its node, and the node's label."""
-        nodes = sorted(zip(self.own, self.slowest), key=lambda node: -node[0])
-        marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '} if nodes[1:] else {}
-        return [(marks.get(place, ''), self.label(rank.host, rank.exchange_ms >= 0), rank)
-                for place, (_, rank) in enumerate(nodes) if place < 10 or place in marks]
-
-HOUR = 3600  # seconds; launches of one night are less than that apart
+# In seconds: launches of one night are less than an hour apart, and begin within a day.
+HOUR, DAY = 3600, 86400
 # A launch in a log. LINE is the number of its line, NIGHT the start of its night's first launch.
 Logged = collections.namedtuple('Logged', (*Row._fields, 'line', 'night'))
 
@@ -215,7 +212,7 @@ class Log:
                 continue
             seen.add(file.text)
             gap = seconds_between(last, row.started)
-            if abs(gap) >= HOUR:
+            if not night or abs(gap) >= HOUR or seconds_between(night, row.started) >= DAY:
                 night = row.started
             if gap < -HOUR:
                 self.backward.append((file.line, last, row.started))
@@ -237,89 +234,19 @@ def read_csv(path):
     archive."""
     with open(path, 'rb') as opened:
         start, file = opened.peek(), File(opened, os.path.basename(path))
-        if start.startswith(GZIP):
+        if is_archive(start):
             return None
-        if start.startswith(b'started,nodes,'):
+        if start.startswith(b'started,'):
             return Log(file)
-        if not start.startswith(b'rank,node,'):
+        if not start.startswith(b'rank,'):
             begins = start[:13].decode('ascii', 'replace').split('\n')[0]
-            raise ValueError('neither an archive nor a file of --csv or --ranks: it ' +
-                             (f'begins with "{begins}"' if start else 'is empty'))
+            raise Unreadable('neither an archive nor a file of --csv or --ranks: it ' +
+                             (f'begins with "{begins}"; a browser, a spreadsheet or sort may have '
+                              'changed it: use the original' if start else 'is empty'))
         found = Ranks(file)
-    if file.damaged:
-        raise ValueError(f'line {file.damaged[0]} is not a whole row; launch again')
+    if found.wrong:
+        raise Unreadable(f'{found.wrong}; launch again')
     return found
-
-def by_name(host):
-    """Returns a key that sorts names, and the numbers in them by value."""
-    return [int(part) if i % 2 else part for i, part in enumerate(NUMBER.split(host))], host
-
-def number_ranges(numbers):
-    """Folds ascending numbers, which may have leading zeros: 08, 09, 10, 12 become [08-10,12]."""
-    ranges = []
-    for number in numbers:
-        if ranges and number == str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][-1])):
-            ranges[-1][1:] = [number]
-        else:
-            ranges.append([number])
-    folded = ','.join('-'.join(each) for each in ranges)
-    return f'[{folded}]' if numbers[1:] else folded
-
-def fold(hosts, most=1):
-    """Folds names that differ only in the rightmost number that varies, as Slurm does: n[1-3]. If
-    MOST is above 1, goes on with the next such number, up to MOST numbers in all: r[1-2]n[1-3]."""
-    shapes = collections.defaultdict(list)  # names that differ only in numbers
-    for host in sorted(set(hosts), key=by_name):
-        parts = NUMBER.split(host)
-        shapes[tuple(parts[::2])].append(parts)
-    folded = []
-    for alike in shapes.values():
-        varies = [place for place, column in enumerate(zip(*alike)) if len(set(column)) > 1]
-        for place in varies[:-most - 1:-1]:
-            groups = collections.defaultdict(list)
-            for parts in alike:
-                groups[tuple(parts[:place]), tuple(parts[place + 1:])].append(parts[place])
-            alike = [[*before, number_ranges(numbers), *after]
-                     for (before, after), numbers in groups.items()]
-        folded += map(''.join, alike)
-    return ','.join(folded)
-
-def own_excess(launches, fewest):
-    """Returns each host, sorted by name, and its excess: how far its own time exceeds the median
-    node's, as the median over the launches; NaN if the host is in fewer than FEWEST of them. Only
-    every second node has an exchange. These are compared with each other, and so are the rest."""
-    found = collections.defaultdict(lambda: array.array('f'))
-    for ranks in launches:
-        originates = [time == time for time in ranks.parts['exchange']]
-        middle = {which: median([own for own, each in zip(ranks.own, originates) if each is which])
-                  for which in (True, False)}
-        for host, own, which in zip(ranks.hosts, ranks.own, originates):
-            found[host].append(own - middle[which])
-    return [(host, median(found[host], fewest)) for host in sorted(found, key=by_name)]
-
-def slow_nodes(launches, time, fewest):
-    """Returns the slow nodes of launches that take TIME, the slowest first, and the number of all
-    nodes. A node's excess in a part is how far it exceeds the median of all nodes, as the median
-    over the launches; NaN if fewer than FEWEST have it. Of one or two nodes, none is slow."""
-    medians = collections.defaultdict(dict)  # by host and part
-    for part in PARTS:
-        excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
-        for ranks in launches:
-            middle = median(ranks.parts[part])
-            for host, of_node in zip(ranks.hosts, ranks.parts[part]):
-                excess[host].append(of_node - middle)
-        for host, of_launches in excess.items():
-            medians[host][part] = median(of_launches, fewest)
-    found = []
-    for host, excess in medians.items() if len(launches[0].hosts) > 2 else []:
-        late = [(by, part) for part, by in excess.items() if by >= max(PARTS[part], time / 10)]
-        if late:
-            found.append((*max(late), host, excess))
-    found.sort(key=lambda node: -node[0])
-    hosts = launches[0].hosts
-    partners = dict(zip(hosts, hosts[1:] + hosts[:1]))
-    return [Slow([host, partners[host]] if part == 'exchange' and host in partners else [host],
-                 excess) for _, part, host, excess in found], len(medians)
 
 def facts(lines):
     """The values of NAME=VALUE, 'commit: COMMIT' and 'slurm VERSION'; if repeated, the first"""
@@ -347,19 +274,39 @@ class Launch:
         self.reason = 'no output'  # for which it was not made
         self.status = self.started = self.ranks = None
         self.kept = collections.defaultdict(list)  # lines of its output, by sort
+        self.stated = {}  # what its output states
+        self.table, self.tables = None, dict(path=[], ranks=[])
         self.node_names, self.reported = '', set()  # the nodes that reported a timeout
 
     def read_output(self, lines):
         line = ''
         for line in lines:
-            start = None if self.started else START.search(line)
-            if start:
-                self.started = f'{strftime("%FT%T", gmtime(int(start[1])))}.{int(start[2]):06}Z'
-            elif KEPT.search(line):
+            for match in STATED.finditer(line):
+                for name, value in match.groupdict().items():
+                    if value is not None:
+                        self.stated.setdefault(name, value)
+            self.read_table(line)
+            if KEPT.search(line):
                 self.keep(line)
+        if 'sec' in self.stated:
+            seconds, us = int(self.stated['sec']), int(self.stated['usec'])
+            self.started = f'{strftime("%FT%T", gmtime(seconds))}.{us:06}Z'
         status = re.match('status ([0-9]{1,3})\n', line)
         self.status = int(status[1]) if status else None
         self.reason = (self.kept['reason'] or [''])[0]
+
+    def read_table(self, line):
+        """Reads a line of a table of -v, if it is one, into SELF.TABLES, by the table's head."""
+        head = PATH_HEAD.match(line) or TABLE_HEAD.match(line)
+        row = TABLE_ROW.match(line) if self.table and not head else None
+        if head:
+            self.table = 'path' if head.re is PATH_HEAD else 'ranks', head[1]
+        elif row and len(self.tables[self.table[0]]) < MOST_ROWS:
+            table, unit = self.table
+            values = [f'{value} {unit}' for value in row.groups()[1:] if value]
+            self.tables[table].append((row[1], values))
+        else:
+            self.table = None
 
     def keep(self, line):
         self.reported.update(map(sys.intern, TIMEOUT.findall(line)))
@@ -373,7 +320,7 @@ class Job:
     """All the files of a job"""
     def __init__(self, path):
         self.name = path.replace('\n', '?')
-        self.rows = {}  # of results.csv, by start
+        self.rows, self.repeated = {}, []  # of results.csv, by start; the starts of several rows
         self.text = collections.defaultdict(list)  # the lines of the other files, by name
         self.sums = {}  # the SHA-256 of each file, by name
         self.launches = {}  # by nodes and run
@@ -386,6 +333,9 @@ class Job:
         self.id, self.cluster, self.date = [self.facts.get(name) or 'unknown' for name in (
             'SLURM_JOB_ID', 'SLURM_CLUSTER_NAME', 'DATE')]
         self.mpi = next((row.mpi for row in self.rows.values()), '-')
+        self.result = f'ziatest-{self.cluster}-{self.id}' if self.id != 'unknown' else None
+        self.built_bytes = next((line.split()[1] for line in self.text['build.txt']
+                                 if re.match('size: [0-9]+ ziaprobe$', line)), None)
         self.system_nodes, self.ppn, self.runs = [
             number(self.facts.get(name)) for name in ('SYSTEM_NODES', 'PPN', 'RUNS')]
         first = f'the first node: interfaces {number(self.facts.get("INTERFACES")) or 0}, down 0, -'
@@ -399,9 +349,9 @@ class Job:
                         if re.match('diff |UNKNOWN$|it is missing$', line)]
         sizes = {number(size) for size in self.facts.get('SWEEP', '').split()}
         if not sizes or None in {self.runs, self.ppn, *sizes}:
-            raise ValueError('not a Ziatest job: no environment.txt with RUNS, SWEEP and PPN')
+            raise Unreadable('not a Ziatest job: no environment.txt with RUNS, SWEEP and PPN')
         if len(sizes) * self.runs > MOST_LAUNCHES:
-            raise ValueError(f'RUNS and SWEEP ask for more than {MOST_LAUNCHES} launches')
+            raise Unreadable(f'RUNS and SWEEP ask for more than {MOST_LAUNCHES} launches')
         self.sizes, self.asked = [], []
         for nodes in sorted(sizes, reverse=True):
             launches = [self.launches.get((nodes, run)) or Launch(nodes, run)
@@ -410,8 +360,10 @@ class Job:
             for launch in launches:
                 launch.row = self.rows.get(launch.started)
                 launch.time = launch.row.time_ms if launch.row else math.nan
+                launch.phases = sum(known(times(launch.row, LOG_PHASES))) if launch.row else 0
+                launch.contradiction = find_contradiction(self, launch)
                 launch.valid = launch.status == 0 and not launch.kept['failure'] and \
-                    launch.ranks is not None and launch.time >= 0
+                    not launch.contradiction
             valid = [launch for launch in launches if launch.valid]
             first = launches[0] if launches[0].valid else None
             later = sorted(set(valid) - {first}, key=lambda launch: (launch.time, launch.run))
@@ -437,6 +389,9 @@ class Job:
         elif kind == 'ranks-':
             launch.ranks = Ranks(file)
         elif file.name == 'results.csv':
-            self.rows = {row.started: row for row in file.rows(Row)}
+            for row in file.rows(Row):
+                if row.started in self.rows:
+                    self.repeated.append(row.started)
+                self.rows[row.started] = row
         else:
             self.text[file.name] = [line.rstrip() for line in file.lines()]

@@ -1,0 +1,186 @@
+"""nodes - what a file of ranks says about each node: which nodes are late, and their names"""
+import array
+import collections
+import itertools
+import math
+import re
+import statistics
+import sys
+
+MOST_NODES = 100000  # of a launch
+Rank = collections.namedtuple('Rank', (
+    'rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
+    'mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms'))
+SUMMARISED = Rank._fields[3:-1]  # by the second table of -v
+PHASES = slice(3, 11)  # of a rank: from daemon to exchange, with its wait
+# A rank's own time, without waits
+PARTS = 'daemon + spawn', 'exec', 'setup', 'init', 'exchange'
+# A node is late in a part if it exceeds the median of all nodes by at least LATE of the time of the
+# launch, and by at least TICKS ms: daemon, spawn and exec are measured in ticks of 10 ms.
+LATE, TICKS = 0.1, 20
+# A node, perhaps its partner; its part with the largest excess; its excess by part, and the largest
+Node = collections.namedtuple('Node', 'hosts part excess most')
+NUMBER = re.compile('([0-9]{1,18})')  # in a name
+
+class Unreadable(Exception):
+    """Why a file cannot be read"""
+
+def known(values):
+    return [value for value in values if value == value]  # NaN differs from itself
+
+def median(values, fewest=1):
+    """The lower median of the known values; NaN if there are fewer than FEWEST"""
+    values = known(values)
+    return statistics.median_low(values) if len(values) >= fewest else math.nan
+
+class Ranks:
+    """A file of ranks. Each list or array has an entry for each node. WRONG says what is wrong with
+    the file, which may lack rows, or have some of another launch; '' if nothing is."""
+    def __init__(self, file):
+        self.name, self.count, self.wrong = file.name, 0, ''
+        self.completed = self.corrected = -math.inf  # when the last rank completed, in ms
+        self.last = None  # this rank
+        self.warm = 0  # nodes on which no rank read a page of a file
+        self.hosts = []
+        self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
+        self.own = array.array('f')  # the largest sum of parts that a rank has
+        self.slowest = []  # this rank
+        self.values = [array.array('d') for _ in SUMMARISED]
+        self.unequal = None  # the first rank whose phases do not add up to its reply
+        for _, ranks in itertools.groupby(file.rows(Rank), lambda rank: rank.node):
+            if len(self.hosts) == MOST_NODES:
+                raise Unreadable(f'{file.name} has more than {MOST_NODES} nodes')
+            self.add_node(list(ranks))
+        if file.damaged:
+            self.wrong = f'line {file.damaged[0]} is not a whole row'
+        # The minimum, the median and the maximum of each column in which a value is known
+        self.summary = {column: (min(values), median(values), max(values))
+                        for column, values in zip(SUMMARISED, self.values) if values}
+        self.name_nodes()
+        self.bars = self.choose_bars()
+        del self.slowest, self.values  # A job may have millions of ranks.
+
+    def add_node(self, ranks):
+        self.check(ranks)
+        parts = [(rank.spawn_ms + (0 if math.isnan(rank.daemon_ms) else rank.daemon_ms),
+                  rank.exec_ms, rank.setup_ms, rank.init_ms, rank.exchange_ms) for rank in ranks]
+        own = [sum(known(each)) for each in parts]
+        self.hosts.append(sys.intern(ranks[0].host))
+        self.own.append(max(own))
+        self.slowest.append(ranks[own.index(max(own))])
+        for part, of_ranks in zip(PARTS, zip(*parts)):
+            self.parts[part].append(max(known(of_ranks), default=math.nan))
+        self.warm += all(rank.faults == 0 for rank in ranks)
+        self.count += len(ranks)
+        for values, column in zip(self.values, [*zip(*ranks)][3:]):
+            values.extend(known(column))
+
+    def check(self, ranks):
+        """Notes what is wrong with the ranks of the next node, and the last of them to complete."""
+        number = str(len(self.hosts) + 1)
+        for place, rank in enumerate(ranks, self.count):
+            if rank.rank != str(place):
+                self.wrong = self.wrong or f'rank {rank.rank[:9]} stands in the place of {place}'
+            if rank.completed_ms > self.completed:
+                self.completed, self.last = rank.completed_ms, rank
+            reply = rank.completed_ms - rank.clock_offset_ms
+            if reply > self.corrected:
+                self.corrected = reply
+            if self.unequal is None and abs(sum(known(rank[PHASES])) - reply) >= 0.001:
+                self.unequal = place
+        if ranks[0].node != number or ranks[-1].host != ranks[0].host:
+            self.wrong = self.wrong or f'node {number} is not whole'
+        elif self.count % len(ranks) or self.count // len(ranks) != len(self.hosts):
+            self.wrong = self.wrong or f'node {number} has {len(ranks)} ranks, unlike the others'
+
+    def name_nodes(self):
+        """Tells nodes apart that have the same name, such as linux."""
+        counts = collections.Counter(self.hosts)
+        for i, host in enumerate(self.hosts):
+            if counts[host] > 1:
+                self.hosts[i] = f'{host} (node {i + 1})'
+                self.slowest[i] = self.slowest[i]._replace(host=self.hosts[i])
+
+    def maximum(self, column):
+        return self.summary.get(column, [math.nan])[-1]
+
+    def label(self, host, is_exchange):
+        """Names a node; in an exchange, with its partner."""
+        if not is_exchange or host not in self.hosts:
+            return host
+        return f'{host} with {self.hosts[(self.hosts.index(host) + 1) % len(self.hosts)]}'
+
+    def choose_bars(self):
+        """Returns the slowest rank of each of the ten nodes with the most time of their own, the
+        median and the least one; before it, what marks its node, and the node's label."""
+        nodes = sorted(zip(self.own, self.slowest), key=lambda node: -node[0])
+        marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '} if nodes[1:] else {}
+        return [(marks.get(place, ''), self.label(rank.host, rank.exchange_ms >= 0), rank)
+                for place, (_, rank) in enumerate(nodes) if place < 10 or place in marks]
+
+def least_lateness(time):
+    """By how many ms a node is late in a launch that takes TIME"""
+    return max(TICKS, LATE * time)
+
+def nodes_of(launches, fewest):
+    """Returns the Nodes of launches, sorted by name. A node's excess in a part is how far it
+    exceeds the median of all nodes, as the median over the launches; NaN if fewer than FEWEST have
+    it."""
+    found = collections.defaultdict(dict)  # by host and part
+    for part in PARTS:
+        excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
+        for ranks in launches:
+            middle = median(ranks.parts[part])
+            for host, of_node in zip(ranks.hosts, ranks.parts[part]):
+                excess[host].append(of_node - middle)
+        for host, of_launches in excess.items():
+            found[host][part] = median(of_launches, fewest)
+    hosts, nodes = launches[0].hosts, []
+    partners = dict(zip(hosts, hosts[1:] + hosts[:1]))
+    for host in sorted(found, key=by_name):
+        excess = found[host]
+        most, part = max(((by, part) for part, by in excess.items() if by == by),
+                         default=(math.nan, ''))
+        both = part == 'exchange' and host in partners
+        nodes.append(Node([host, partners[host]] if both else [host], part, excess, most))
+    return nodes
+
+def late_nodes(nodes, time):
+    """Returns those Nodes that are late in a launch that takes TIME, the latest first. Of one or
+    two nodes, none is late."""
+    late = [node for node in nodes if node.most >= least_lateness(time)] if nodes[2:] else []
+    return sorted(late, key=lambda node: -node.most)
+
+def by_name(host):
+    """Returns a key that sorts names, and the numbers in them by value."""
+    return [int(part) if i % 2 else part for i, part in enumerate(NUMBER.split(host))], host
+
+def number_ranges(numbers):
+    """Folds ascending numbers, which may have leading zeros: 08, 09, 10, 12 become [08-10,12]."""
+    ranges = []
+    for number in numbers:
+        if ranges and number == str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][-1])):
+            ranges[-1][1:] = [number]
+        else:
+            ranges.append([number])
+    folded = ','.join('-'.join(each) for each in ranges)
+    return f'[{folded}]' if numbers[1:] else folded
+
+def fold(hosts):
+    """Folds names that differ only in numbers, as Slurm does, from the rightmost number to the
+    leftmost: r[1-2]n[1-3]."""
+    shapes = collections.defaultdict(list)  # names that differ only in numbers
+    for host in sorted(set(hosts), key=by_name):
+        parts = NUMBER.split(host)
+        shapes[tuple(parts[::2])].append(parts)
+    folded = []
+    for alike in shapes.values():
+        varies = [place for place, column in enumerate(zip(*alike)) if len(set(column)) > 1]
+        for place in reversed(varies):
+            groups = collections.defaultdict(list)
+            for parts in alike:
+                groups[tuple(parts[:place]), tuple(parts[place + 1:])].append(parts[place])
+            alike = [[*before, number_ranges(numbers), *after]
+                     for (before, after), numbers in groups.items()]
+        folded += map(''.join, alike)
+    return ','.join(folded)
