@@ -3,7 +3,9 @@
 problems, points to review, honest failures, files that were changed, slow nodes, hostile files,
 several jobs, files of ranks, logs, and the pictures. helpers/tap.py says how to run one case."""
 import ast
+import datetime
 import functools
+import gzip
 import importlib.machinery
 import importlib.util
 import io
@@ -163,6 +165,30 @@ class Program(Case):
         os.chdir('..')
         self.assertEqual(self.command('--', '-odd name'), (0, '', SUMMARY))
         self.assertEqual(self.run_summarize('within.tgz'), (0, '', SUMMARY))
+
+    def test_an_archive_that_a_browser_has_unpacked(self):
+        self.pack('job.tgz', 'job')
+        with gzip.open('job.tgz') as file:
+            write('job.tar.gz', file.read())
+        self.assertEqual(self.run_summarize('job.tar.gz'), (0, '', SUMMARY))
+
+    def test_an_archive_that_was_compressed_twice(self):
+        self.pack('job.tgz', 'job')
+        with open('job.tgz', 'rb') as file:
+            write('twice.tgz', gzip.compress(file.read()))
+        status, err, out = self.run_summarize('twice.tgz')
+        self.matches(err, 'summarize: error: twice.tgz: not an archive of a job (...); if it was '
+                     'compressed twice, ...\n')
+        self.assertEqual((status, out), (2, ''))
+
+    @each(('a program', TypeError('x'), 'an error in summarize itself, which please report: '
+           "TypeError('x'...) (mock.py, line ...)"),
+          ('memory', MemoryError(), 'reading it takes too much memory'))
+    def reports_what_it_lacks(self, error, reason):
+        with mock.patch.object(summarize, 'problems', side_effect=error):
+            status, err, out = self.run_summarize('job')
+        self.matches(err, 'summarize: error: job: %s\n' % reason)
+        self.assertEqual((status, out), (2, ''))
 
     def test_a_pipe(self):
         self.pack('job.tgz', 'job')
@@ -1044,6 +1070,19 @@ def log(*kinds, per_night=5, year=2026, faults=0, program='ziaprobe', daemon='sl
     return lines
 
 
+def every(minutes, count, factor, first=0):
+    """Returns COUNT lines of a log of a launch every so many MINUTES, from number FIRST on. FACTOR of
+    a number is by how much more time that launch takes."""
+    lines = []
+    for i in range(first, first + count):
+        start = datetime.datetime(2026, 9, 1, 3) + datetime.timedelta(minutes=minutes * i)
+        spread = factor(i - first) * (1 + (i * 7 % 11 - 5) / 100)
+        lines.append('%s.000000Z,256,4,1024,%.3f,,1,n1,40.000,60.000,90.000,,%.3f,60.000,20.000,0.000,'
+                     '1,1,1,0,,,,,,,1.000,,,,,ziaprobe,1,M,slurmstepd,PMIx' % (
+                         start.strftime('%Y-%m-%dT%H:%M:%S'), 970 * spread, 970 * spread - 270))
+    return lines
+
+
 def slower():
     return log((55, 0, 'init'), (5, 100, 'init'))
 
@@ -1164,6 +1203,50 @@ class Log(Case):
     def test_the_last_newline(self):
         self.logged(1, '\n1 row is damaged and was left out: line 61\n' + WARM + ANY + NO_CHANGE,
                     text([HEADER, *log((60, 0, 'init'))])[:-1])
+
+    def test_a_launch_every_quarter_of_an_hour(self):
+        rows = every(15, 810, lambda i: 1.3 if i >= 800 else 1)
+        self.logged(1, '\n...slower: 5 of the last 5 took longer ...', rows)
+        self.logged(0, '\n...\nno change\n', rows[:800])
+
+    @each(('5 minutes', 5, 0), ('59 minutes', 59, 0), ('an hour', 60, 0), ('45 minutes', 45, 0))
+    def judges_a_log_with_a_launch_every(self, minutes, status):
+        rows = every(minutes, 7 * 1440 // minutes, lambda i: 1)
+        self.logged(status, '\n...\nno change\n', rows)
+        self.logged(1, '\n...\nslower: ...', rows + every(
+            minutes, 10, lambda i: 1.3, first=len(rows)))
+
+    def test_a_day_is_a_night(self):
+        nights = {row.night for row in summarize.read_csv(
+            write('log.csv', text([HEADER, *every(30, 144, lambda i: 1)]))).launches}
+        self.assertEqual(sorted(nights), ['2026-09-0%dT03:00:00.000000Z' % day for day in (1, 2, 3)])
+
+    def test_the_last_launches_are_beyond_95_percent(self):
+        """One launch in ten took 620 ms. Of the last, three took 560 ms, which is more than 90 %"""
+        ms = [[0, 0, 0, 0, 120][i % 5] if i % 10 < 5 else 0 for i in range(100)]
+        rows = log(*((1, each, 'init') for each in [*ms, 60, 60, 60, 130, 130]))
+        self.logged(0, WARM + 'the last 5  56... ms (...)\nbefore ...\n' + NO_CHANGE, rows)
+        rows = log(*((1, each, 'init') for each in [*ms, 60, 60, 130, 130, 130]))
+        self.logged(1, WARM + ANY + 'slower: 3 of ...', rows)
+
+    @each(('fewer than a tenth', 5, '...n2 was the outlier of 3 of the last 5, and of 5 of the 55 '
+           'before\n'), ('more', 6, NO_CHANGE))
+    def names_a_node_that_was_the_outlier_before_in(self, count, want):
+        self.logged(0, WARM + MEDIANS + want, log(
+            (55 - count, 0, 'init'), (count, 0, 'init', 'n2'), (2, 0, 'init'),
+            (3, 0, 'init', 'n2')))
+
+    @each(
+        ('a log that was compressed', gzip.compress, 'log.csv: not an archive of a job (...); if it'
+         ' was compressed twice, or is a log that was compressed, use gunzip first'),
+        ('a zip', lambda log: b'PK\3\4' + log, 'log.csv: neither an archive nor a file of --csv or '
+         '--ranks: it begins with "PK..."; a browser, a spreadsheet or sort may have changed it: '
+         'use the original'))
+    def cannot_read(self, pack, error):
+        write('log.csv', pack(text([HEADER, *slower()]).encode('ascii')))
+        status, err, out = self.run_summarize('log.csv')
+        self.matches(err, 'summarize: error: %s\n' % error)
+        self.assertEqual((status, out), (2, ''))
 
     @each(('an empty line', ''), ('a comment', '# We have a new switch, 2026-01-05'))
     def leaves_out(self, line):
@@ -1324,7 +1407,8 @@ other  middle  403.0 ...''')
     def refuses_a_log_that_comes(self, *paths):
         flawless().write('job')
         status, err, _ = self.run_summarize(*paths)
-        self.matches(err, 'summarize: error: job/results.csv: launches that are not a job; ...\n')
+        self.matches(err, 'summarize: error: job/results.csv: launches that are not a job; give this '
+                     'file alone (of several logs, make one, the oldest first: cat OLD NEW >LOG)\n')
         self.assertEqual(status, 2)
 
 
