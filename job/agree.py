@@ -38,13 +38,14 @@ def minutes(text):
     return Stated(f'{text} min:sec', start - EXACT, start + 1000 - EXACT)
 
 def total(rows, name):
-    """The sum of the rows of a table that have a NAME, each of which begins with a time"""
+    """The sum of the rows of a table that have a NAME, each of which begins with a time. In the
+    critical path, a time is the difference of two that are rounded."""
     times = [values[0] for row, values in rows if row == name]
     if not times:
         return None
     unit = times[0].split()[1]
     digits = max(len(time.split()[0].partition('.')[2]) for time in times)
-    return printed(f'{sum(float(time.split()[0]) for time in times):.{digits}f} {unit}', len(times))
+    return printed(f'{sum(float(time.split()[0]) for time in times):.{digits}f} {unit}', 2 * len(times))
 
 def facts(job, launch):
     """Yields each fact about a launch that has a row and ranks: what it is, and what is Stated

@@ -197,11 +197,11 @@ class Program(Case):
             'SWEEP and PPN\n', ''))
 
     def test_python_3_6(self):
-        for name in os.listdir(os.path.dirname(PROGRAM)):
-            with open(os.path.join(os.path.dirname(PROGRAM), name)) as file:
-                source = file.read()
-            if sys.version_info >= (3, 8) and (name == 'summarize' or name.endswith('.py')):
-                ast.parse(source, feature_version=(3, 6))
+        directory = os.path.dirname(PROGRAM)
+        names = [name for name in os.listdir(directory) if name.endswith('.py')]
+        for name in ['summarize', *names] if sys.version_info >= (3, 8) else []:
+            with open(os.path.join(directory, name)) as file:
+                ast.parse(file.read(), feature_version=(3, 6))
 
     @each(('a closed stdout', '"$0" job >&-', 'the output: Bad file descriptor'),
           ('a full disk', '"$0" job >/dev/full', 'the output: No space left on device'),
