@@ -45,19 +45,21 @@ def total(rows, name):
         return None
     unit = times[0].split()[1]
     digits = max(len(time.split()[0].partition('.')[2]) for time in times)
-    return printed(f'{sum(float(time.split()[0]) for time in times):.{digits}f} {unit}', 2 * len(times))
+    whole_sum = sum(float(time.split()[0]) for time in times)
+    return printed(f'{whole_sum:.{digits}f} {unit}', 2 * len(times))
 
 def facts(job, launch):
     """Yields each fact about a launch that has a row and ranks: what it is, and what is Stated
     about it, by place."""
     row, ranks, stated = launch.row, launch.ranks, launch.stated
     key = f'{launch.nodes}-{launch.run}'
-    output, table, of_ranks = f'output/{key}.txt', 'results.csv', f'ranks-{key}.csv'
+
+    files = dict(output=f'output/{key}.txt', row='results.csv', ranks=f'ranks-{key}.csv',
+                 nodes=f'nodes-{key}.txt', job='environment.txt', build='build.txt',
+                 phases='the sum of its phases')
 
     def everywhere(**places):
-        return {dict(output=output, row=table, ranks=of_ranks, job='environment.txt',
-                     nodes=f'nodes-{key}.txt', build='build.txt', phases='the sum of its phases').get(place): fact
-                for place, fact in places.items()}
+        return {files[place]: fact for place, fact in places.items()}
 
     yield 'nodes', {'its name': same(launch.nodes), **everywhere(
         row=same(row.nodes), output=same(stated.get('nodes')), ranks=same(len(ranks.hosts)),
@@ -128,7 +130,8 @@ def find_contradiction(job, launch):
     has failed, any of its files may be missing or cut."""
     wrong = disagreement(launch, names(job, launch))
     if wrong or launch.status != 0 or launch.kept['failure']:
-        return wrong
+        is_cut = launch.status is None and not launch.kept['reason']
+        return 'its output is missing or cut' if is_cut and job.has_ended and not wrong else wrong
     key = f'{launch.nodes}-{launch.run}'
     if 'n' not in launch.stated or not launch.kept['result']:
         return f'output/{key}.txt lacks the command line or the result'
@@ -139,5 +142,5 @@ def find_contradiction(job, launch):
     if launch.ranks.wrong:
         return f'ranks-{key}.csv: {launch.ranks.wrong}'
     if launch.ranks.unequal is not None:
-        return f'ranks-{key}.csv: the phases of rank {launch.ranks.unequal} do not add up to its reply'
+        return f'ranks-{key}.csv: the times of rank {launch.ranks.unequal} do not add up'
     return disagreement(launch, facts(job, launch))

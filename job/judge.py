@@ -71,16 +71,18 @@ def changed_files(job):
     if not listed:
         yield 'there is no SHA256SUMS: the job was killed, or files were lost'
         return
-    for name in sorted({*listed, *job.sums} - {'SHA256SUMS'}):
-        if name not in listed:
-            yield f'{name} is not from this job'
-        elif name not in job.sums and JOB_FILE.match(name):
+    for name in sorted({*listed, *job.sums, 'build.txt', 'changes.diff'} - {'SHA256SUMS'}):
+        if name not in job.sums and JOB_FILE.match(name):
             yield f'{name} is missing'
+        elif name not in listed:
+            yield f'{name} is not from this job'
         elif job.sums.get(name, listed[name]) != listed[name]:
             yield f'{name} was changed after the job'
     built, after = checksums(job.text['build.txt']), checksums(job.text['environment.txt'])
     for program in 'ziatest', 'ziaprobe':
-        if len({sums[program] for sums in (built, after) if program in sums}) > 1:
+        if program not in built and 'build.txt' in job.sums:
+            yield f'build.txt lacks the checksum of {program}'
+        elif program in after and built.get(program, after[program]) != after[program]:
             yield f'{program} was rebuilt while the job ran or waited'
 
 def describe(launch):
@@ -93,10 +95,13 @@ def describe(launch):
     return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *clues[:3]])
 
 def silence(launch):
-    """Names the nodes that did not report the timeout of a launch."""
+    """Names the nodes that did not report the timeout of a launch. If one has reported it under a
+    name that Slurm does not have, it is not known which are silent."""
     nodes = launch.node_names.split()
-    silent = [node for node in nodes if node.split('.')[0] not in launch.reported]
-    if launch.kept['result'] or len(silent) in (0, len(nodes)):
+    names = {node: node.split('.')[0].lower() for node in nodes}
+    silent = [node for node in nodes if names[node] not in launch.reported]
+    if launch.kept['result'] or not silent or not launch.reported or \
+            launch.reported - {*names.values()}:
         return ''
     if len(silent) == len(nodes) - 1:
         name, = set(nodes) - set(silent)

@@ -46,7 +46,7 @@ class Ranks:
         self.own = array.array('f')  # the largest sum of parts that a rank has
         self.slowest = []  # this rank
         self.values = [array.array('d') for _ in SUMMARISED]
-        self.unequal = None  # the first rank whose phases do not add up to its reply
+        self.unequal = None  # the first rank whose phases, or kinds of time, do not add up
         for _, ranks in itertools.groupby(file.rows(Rank), lambda rank: rank.node):
             if len(self.hosts) == MOST_NODES:
                 raise Unreadable(f'{file.name} has more than {MOST_NODES} nodes')
@@ -86,7 +86,11 @@ class Ranks:
             reply = rank.completed_ms - rank.clock_offset_ms
             if reply > self.corrected:
                 self.corrected = reply
-            if self.unequal is None and abs(sum(known(rank[PHASES])) - reply) >= 0.001:
+            work = rank.cpu_ms + rank.cpu_wait_ms + rank.blocked_ms
+            init = rank.init_ms if rank.fence_ms >= 0 else 0  # Without fences, it is not known.
+            if self.unequal is None and (
+                    abs(sum(known(rank[PHASES])) - reply) >= 0.001 or
+                    abs(sum(known([rank.exec_ms, rank.setup_ms, init])) - work) >= 0.001):
                 self.unequal = place
         if ranks[0].node != number or ranks[-1].host != ranks[0].host:
             self.wrong = self.wrong or f'node {number} is not whole'

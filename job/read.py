@@ -39,7 +39,8 @@ Kind = collections.namedtuple('Kind', 'line where interfaces down hardware')  # 
 KIND = re.compile(r'([0-9]{1,6} nodes?|the first node): interfaces ([0-9]{1,6}),.*? '
                   r'down ([0-9]{1,6}), (.*?)( \([^()]*\))?\Z')
 # Without these columns, a file is of no use. What a version lacks besides is unknown.
-NEEDED = {Row: ('started', 'nodes', 'ppn', 'time_ms'), Rank: ('rank', 'node', 'host', 'completed_ms')}
+NEEDED = {Row: ('started', 'nodes', 'ppn', 'time_ms'),
+          Rank: ('rank', 'node', 'host', 'completed_ms')}
 STARTED = re.compile(r'[12][0-9]{3}-(0[1-9]|1[0-2])-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.'
                      r'[0-9]{6}Z\Z')
 # What an output states: the end of the command line that ziatest prints, SEC USEC N and options;
@@ -309,7 +310,7 @@ class Launch:
             self.table = None
 
     def keep(self, line):
-        self.reported.update(map(sys.intern, TIMEOUT.findall(line)))
+        self.reported.update(sys.intern(host.lower()) for host in TIMEOUT.findall(line))
         text = line[:1000].strip()
         for sort, pattern in SORTS.items():
             kept = self.kept[sort]
@@ -328,6 +329,7 @@ class Job:
             self.read(file)
             self.sums[file.name] = file.sha256.hexdigest()
         environment = self.text['environment.txt']
+        self.has_ended = bool(checksums(environment))  # They are added after the last launch.
         self.facts, self.build = facts(environment), facts(self.text['build.txt'])
         self.script = [line[1:] for line in environment if line.startswith('\t')]
         self.id, self.cluster, self.date = [self.facts.get(name) or 'unknown' for name in (

@@ -9,6 +9,7 @@ import gzip
 import importlib.machinery
 import importlib.util
 import io
+import itertools
 import os
 import math
 import random
@@ -265,10 +266,10 @@ class Problems(Case):
         ('a small executable in a launch that is not valid', 0, 'No problems; 1 point',
          lambda files: [files.cell('results.csv', 7, 'executable_bytes', '45680'),
                         files.sub('output/4-3.txt', '^status 0', 'status 1')]),
-        ('facts that are missing', 0, 'Ziatest: job unknown on unknown, unknown, Open MPI '
+        ('facts that are missing', 1, 'Ziatest: job unknown on unknown, unknown, Open MPI '
          'v4.1.4\n...\ncompute nodes    8 of - (...\nnodes            -; Slurm -\nexecutable       '
          '104913536 bytes (at least 100000000 required), on -\nbuild            commit -, sources '
-         'changed\n', bare),
+         'changed\n...Problems\nbuild.txt is missing\nchanges.diff is missing\n\n', bare),
         ('a program that was rebuilt', 1,
          'Problems\nziaprobe was rebuilt while the job ran or waited\n',
          lambda files: files.sub('build.txt', '^.*  ziaprobe$', '0' * 64 + '  ziaprobe')),
@@ -644,6 +645,61 @@ def write(name, content):
     return name
 
 
+class Names(Case):
+    def test_equal_names(self):
+        printed = self.says(0,
+            '''Slow nodes: 1 of 8, linux (node 4); ms above the median of all nodes
+node            daemon + spawn  exec   init  exchange
+linux (node 4)             0.0   0.0  900.0         -
+''', lambda files: [files.sub('ranks-8-%d.csv' % run, ',n[0-9],', ',linux,') or
+                    files.cell('results.csv', 1 + run, 'slowest_host', 'linux') for run in (1,
+                        2, 3)],
+                            '--pictures', 'pictures', late='4:init:900')
+        self.assertIn('No problems', printed)
+        self.assertEqual(len(self.cells('pictures/nodes.svg')), 8)
+        self.assertIn('n4', flawless(late='4:init:900')['results.csv'])
+        self.assertEqual([text for text in self.texts('pictures/ranks.svg') if 'outlier' in text],
+                         ['outlier: linux (node 4)'])
+
+    def test_two_nodes_of_the_same_name_among_others(self):
+        ranks = flawless(late='4:init:900')['ranks-8-1.csv'].replace(',n5,', ',n4,')
+        self.matches(self.run_summarize(write('r.csv', ranks))[2],
+                     '...\nSlow nodes: 1 of 8, n4 (node 4); ...')
+
+    def test_names_that_differ_in_case(self):
+        self.says(0, 'launch 2 on 8 nodes: status 124; no response from: n3\n',
+                  lambda files: files.fails('8-2', 124, *timeouts(
+                      'N1', 'N2', 'N4', 'N5', 'N6', 'N7', 'N8')))
+
+    @each(('all of them', ['CN1', 'CN2', 'CN4']), ('one of them', ['CN1', 'n2', 'n4', 'n5']))
+    def says_nothing_of_silence_if_other_names_have_answered_for(self, names):
+        self.says(0, 'launch 2 on 8 nodes: status 124\n',
+                  lambda files: files.fails('8-2', 124, *timeouts(*names)))
+
+    def test_a_chassis(self):
+        names = ['x3003c5s%db%dn%d' % (s,
+            b, n) for s in range(8) for b in range(4) for n in range(2)]
+        self.assertEqual(summarize.fold(names), 'x3003c5s[0-7]b[0-3]n[0-1]')
+
+    def test_what_is_folded_can_be_unfolded(self):
+        draw = random.Random(1)
+        for _ in range(200):
+            names = {'r%dn%02d' % (draw.randrange(4), draw.randrange(1, 12))
+                     for _ in range(draw.randrange(1, 40))}
+            self.assertEqual(sorted(unfold(summarize.fold(names))), sorted(names))
+
+
+def unfold(names):
+    for name in re.findall(r'(?:[^,[]|\[[^]]*\])+', names):
+        parts = [part.strip('[]').split(',') for part in re.findall(r'\[[^]]*\]|[^[]+', name)]
+        for i, ranges in enumerate(parts):
+            if re.match('[0-9]', ranges[0]) and i:
+                parts[i] = [str(number).zfill(len(each.split('-')[0])) for each in ranges
+                            for number in range(int(each.split('-')[0]),
+                                int(each.split('-')[-1]) + 1)]
+        yield from map(''.join, itertools.product(*parts))
+
+
 class RanksFile(Case):
     """One file of ranks"""
     def ranks(self):
@@ -729,7 +785,8 @@ class Changed(Case):
         ('better hardware', 'environment.txt', sub('environment.txt', 'EPYC 7763', 'EPYC 9755')),
         ('another commit', 'build.txt', sub('build.txt', 'abc1234', 'abc1235')),
         ('no changes of the sources', 'changes.diff', append('changes.diff', '\n')),
-        ('a failure that succeeds', 'output/4-2.txt', sub('output/4-2.txt', '^Slow.*', r'\g<0>\nx')),
+        ('a failure that succeeds', 'output/4-2.txt', sub('output/4-2.txt', '^Slow.*',
+         r'\g<0>\nx')),
         ('an output that lacks its last character', 'output/8-3.txt', cut('output/8-3.txt', 1)),
         ('a truncated row', 'results.csv', cut('results.csv', 5)),
         ('a row that is lost', 'results.csv', lambda files: files.lines('results.csv', 3)),
@@ -862,12 +919,15 @@ class Contradictions(Case):
          sub('output/8-1.txt', '  601.00 millisecs', '  300.00 millisecs')),
         ('a result in minutes', DISAGREE + 'result: 601.000 ms in results.csv, 0:01 min:sec in ',
          sub('output/8-1.txt', '  601.00 millisecs', '  0:01 min:sec')),
-        ('a time in a file of ranks', 'launch 1 on 8 nodes: status 0; ranks-8-1.csv: the phases of '
-         'rank 0 do not add up to its reply\n', cell_of('ranks-8-1.csv', 2, 'completed_ms', '300.0')),
-        ('a phase in a file of ranks', 'launch 1 on 8 nodes: status 0; ranks-8-1.csv: the phases of '
-         'rank 4 do not add up to its reply\n', cell_of('ranks-8-1.csv', 6, 'exec_ms', '90.000')),
-        ('a phase of a responder', DISAGREE + 'greatest exec: 20.000 ms in output/8-1.txt, 90.000 '
-         'ms in ranks-8-1.csv\n', cell_of('ranks-8-1.csv', 4, 'exec_ms', '90.000')),
+        ('a time in a file of ranks', 'launch 1 on 8 nodes: status 0; ranks-8-1.csv: the times of '
+         'rank 0 do not add up\n', cell_of('ranks-8-1.csv', 2, 'completed_ms', '300.0')),
+        ('a phase in a file of ranks', 'launch 1 on 8 nodes: status 0; ranks-8-1.csv: the times of '
+         'rank 4 do not add up\n', cell_of('ranks-8-1.csv', 6, 'exec_ms', '90.000')),
+        ('a phase of a responder', 'launch 1 on 8 nodes: status 0; ranks-8-1.csv: the times of '
+         'rank '
+         '2 do not add up\n', cell_of('ranks-8-1.csv', 4, 'exec_ms', '90.000')),
+        ('another phase of a responder', DISAGREE + 'greatest spawn: 200.000 ms in output/8-1.txt, '
+         '900.000 ms in ranks-8-1.csv\n', cell_of('ranks-8-1.csv', 4, 'spawn_ms', '900.000')),
         ('a corrected time', DISAGREE + 'corrected time: 300.000 ms in results.csv, 601.000 ms in ',
          cell(2, 'corrected_ms', '300.000')),
         ('the slowest rank', DISAGREE + 'slowest rank: 4 in results.csv, 0 in ',
@@ -884,17 +944,22 @@ class Contradictions(Case):
          cell(2, 'init_ms', 'inf')),
         ('nodes in results.csv', DISAGREE + 'nodes: 8 in its name, 4 in results.csv, ',
          cell(2, 'nodes', '4')),
-        ('ranks in results.csv', DISAGREE + 'ranks: 8 in results.csv, 16 in ', cell(2, 'ranks', '8')),
-        ('processes per node', DISAGREE + 'ranks per node: 4 in environment.txt, 2 in results.csv, ',
+        ('ranks in results.csv', DISAGREE + 'ranks: 8 in results.csv, 16 '
+         'in ', cell(2, 'ranks', '8')),
+        ('processes per node', DISAGREE + 'ranks per node: 4 in environment.txt, 2 in '
+         'results.csv, ',
          lambda files: files.add(PPN='4', INTERFACES='4')),
-        ('an executable in results.csv', DISAGREE + 'bytes of the executable: 45680 in results.csv, '
+        ('an executable in results.csv', DISAGREE + 'bytes of the executable: 45680 in '
+         'results.csv, '
          '104913536 in output/8-1.txt, 104913536 in build.txt\n',
          cell(2, 'executable_bytes', '45680')),
         ('a file of ranks that is cut in a row', 'launch 1 on 4 nodes: status 0; ranks-4-1.csv: '
          'line 9 is not a whole row\n', cut('ranks-4-1.csv', 5)),
-        ('a file of ranks that is cut between rows', 'disagree about the nodes: ..., 3 in ranks-4-1',
+        ('a file of ranks that is cut between rows', 'disagree about the nodes: ..., 3 in '
+         'ranks-4-1',
          lambda files: files.lines('ranks-4-1.csv', 8, 9)),
-        ('a file of ranks with a header only', 'disagree about the nodes: ..., 0 in ranks-8-1.csv, ',
+        ('a file of ranks with a header only', 'disagree about the nodes: ..., 0 in '
+         'ranks-8-1.csv, ',
          lambda files: files.lines('ranks-8-1.csv', 2, 99)),
         ('an empty file of ranks', 'launch 1 on 8 nodes: status 0; ranks-8-1.csv: line 1 is not a '
          'whole row\n', lambda files: files.update({'ranks-8-1.csv': ''})),
@@ -906,26 +971,32 @@ class Contradictions(Case):
          sub('ranks-8-1.csv', '^5,3,n3', '5,3,n4')),
         ('a node of fewer ranks', 'ranks-8-1.csv: node 3 has 1 ranks, unlike the others\n',
          sub('ranks-8-1.csv', '^5,3,n3', '5,4,n4')),
-        ('ranks of two launches', DISAGREE + 'longest MPI_Init: 291.000 ms in results.csv, 292.000 ms ',
+        ('ranks of two launches', DISAGREE + 'longest MPI_Init: 291.000 ms in results.csv, '
+         '292.000 ms ',
          mixed),
         ('a rank of another launch, which is neither the first nor the last to complete',
          DISAGREE + 'median exchange: 76.000 ms in output/8-1.txt, 75.800 ms in ranks-8-1.csv\n',
          lambda files: [files.cell('ranks-8-1.csv', 10, 'exchange_ms', '75.800'),
                         files.cell('ranks-8-1.csv', 10, 'completed_ms', '596.800')]),
-        ('a rank that is there instead of another', 'ranks-8-1.csv: rank 6 stands in the place of 5\n',
+        ('a rank that is there instead of another', 'ranks-8-1.csv: rank 6 stands in the place of '
+         '5\n',
          sub('ranks-8-1.csv', '^5,3,n3', '6,3,n3')),
-        ('a row that is lost', 'launch 2 on 4 nodes: status 0; its row of results.csv is missing or '
+        ('a row that is lost', 'launch 2 on 4 nodes: status 0; its row of results.csv is missing '
+         'or '
          'damaged; its start is 2026-11-21T09:34:37.000042Z\n',
          lambda files: files.lines('results.csv', 6)),
-        ('a file of ranks that is lost', 'launch 2 on 4 nodes: status 0; ranks-4-2.csv is missing\n',
+        ('a file of ranks that is lost', 'launch 2 on 4 nodes: status 0; ranks-4-2.csv is '
+         'missing\n',
          lambda files: files.pop('ranks-4-2.csv')),
-        ('a row that is there twice', 'results.csv has several rows of the start 2026-11-21T09:34:37'
+        ('a row that is there twice', 'results.csv has several rows of the start '
+         '2026-11-21T09:34:37'
          '.000042Z\n', sub('results.csv', '^.*T09:34:37.*\n', r'\g<0>\g<0>')),
         ('a row of another job', 'results.csv has a row of the start 2025-11-21T09:34:37.000042Z, '
          'which is of no launch\n', sub('results.csv', '^2026(.*T09:34:37.*\n)', r'\g<0>2025\1')),
         ('results.csv of another job', 'launch 1 on 8 nodes: status 0; its row of results.csv is ',
          lambda files: files.update({'results.csv': flawless(start=1795300000)['results.csv']})),
-        ('an output of another job', 'disagree about the job: ziatest-virtual-7 in environment.txt, '
+        ('an output of another job', 'disagree about the job: ziatest-virtual-7 in '
+         'environment.txt, '
          'ziatest-virtual-8 in output/8-1.txt\n', lambda files: files.update(
              {'output/8-1.txt': flawless(SLURM_JOB_ID='8')['output/8-1.txt']})),
         ('an environment of another job', 'disagree about the job: ziatest-virtual-8 in ',
@@ -933,13 +1004,26 @@ class Contradictions(Case):
         ('an environment of a later job of the same number', 'environment.txt is of 2026-11-22T09:'
          '33:54Z, but the first launch started at 2026-11-21T09:33:57Z\n',
          lambda files: files.add(DATE='2026-11-22T09:33:54Z')),
-        ('a launch that was not asked for', 'launch 4 on 4 nodes is not one that RUNS and SWEEP ask '
+        ('a launch that was not asked for', 'launch 4 on 4 nodes is not one that RUNS and SWEEP '
+         'ask '
          'for\n', unasked),
+        ('an output that is cut', 'launch 2 on 4 nodes: no status; its output is missing or cut\n',
+         cut('output/4-2.txt', 99)),
+        ('an output that is empty', 'launch 2 on 4 nodes: no status; its output is missing or '
+         'cut\n',
+         lambda files: files.update({'output/4-2.txt': ''})),
+        ('an output that is lost', 'launch 2 on 4 nodes: no output; its output is missing or cut\n',
+         lambda files: files.pop('output/4-2.txt')),
+        ('no build.txt', 'build.txt is missing\n', lambda files: files.pop('build.txt')),
+        ('no changes.diff', 'changes.diff is missing\n', lambda files: files.pop('changes.diff')),
+        ('a build.txt that is cut', 'build.txt lacks the checksum of ziatest\nbuild.txt lacks the '
+         'checksum of ziaprobe\n', lambda files: files.lines('build.txt', 4, 9)),
         ('an output without its result', 'launch 1 on 8 nodes: status 0; output/8-1.txt lacks the '
          'command line or the result\n', sub('output/8-1.txt', '^Time.*\n', '')),
         ('an output of a failed launch under another name', 'launch 3 on 4 nodes: status 1; its '
          'files disagree about the launch: 4-3 in its name, 4-2 in output/4-3.txt\n',
-         lambda files: [files.fails('4-3', 1), files.sub('output/4-3.txt', '/ranks-4-3', '/ranks-4-2')]))
+         lambda files: [files.fails('4-3', 1), files.sub('output/4-3.txt',
+             '/ranks-4-3', '/ranks-4-2')]))
     def are_problems(self, want, edit):
         self.says(1, 'Problems\n...' + want, edit)
 
@@ -970,10 +1054,12 @@ class Hostile(Case):
     @each(
         ('no job', 'it: not a Ziatest job: no environment.txt with RUNS, SWEEP and PPN',
          lambda files: files.pop('environment.txt')),
-        ('a results.csv without starts', 'it: results.csv lacks the column started; it may have been'
+        ('a results.csv without starts', 'it: results.csv lacks the column started; it may have '
+         'been'
          ' edited: use the original', sub('results.csv', 'started,', 'begun,', 1)),
         ('a results.csv of job/compare', 'it: results.csv has the column turn: it is a file of '
-         'job/compare, which alone can read it', sub('results.csv', 'interface$', r'\g<0>,turn', 1)),
+         'job/compare, which alone can read it', sub('results.csv', 'interface$',
+             r'\g<0>,turn', 1)),
         ('line endings of Windows in results.csv', 'it: results.csv has Windows line endings; '
          'convert it with dos2unix', sub('results.csv', '\n', '\r\n')),
         ('line endings of Windows in a file of ranks', 'it: ranks-4-2.csv has Windows line '

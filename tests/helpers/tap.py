@@ -45,7 +45,8 @@ class Case(unittest.TestCase):
 
     def matches(self, got, want):
         """Fails unless GOT is WANT, in which ... stands for any text, and a blank for blanks."""
-        pattern = '.*?'.join(re.sub(r'(\\? )+', ' +', re.escape(part)) for part in want.split('...'))
+        parts = [re.sub(r'(\\? )+', ' +', re.escape(part)) for part in want.split('...')]
+        pattern = '.*?'.join(parts)
         if not re.match(pattern + r'\Z', got, re.S):
             self.fail('\n' + ''.join(difflib.unified_diff(
                 want.splitlines(True), got.splitlines(True), 'expected', 'printed', n=99)))
