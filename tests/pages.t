@@ -181,10 +181,10 @@ is 'the first screen for evaluators is that of the example' \
 
 is 'the mail for administrators is that of the example' \
 	"$(excerpt doc/watch.md 'log.csv: ' '^    n3 was')" \
-	"$(sed -n '/^log.csv: /,$p' example-output/log/watch.out)"
+	"$(sed -n '/^log.csv: /,/^n3/p' example-output/log/watch.out)"
 is 'the script for administrators is that of the example, except for its numbers' \
 	"$(excerpt doc/watch.md '#!.bin.sh' '^    exit' |
-		sed 's/[$]((.*))/8/; s/where 15/where 1.5/; s/csv 4/csv 2/
+		sed 's/[$]((SLURM.*))/8/; s/where 15/where 1.5/; s/csv 4/csv 2/
 			:next; s/^\(\t*\)    /\1\t/; t next')" \
 	"$(grep -v '^# ' example-output/log/watch.sh)"
 
@@ -195,7 +195,7 @@ if has python3; then
 		"$(cat example-output/submission/summary.txt)"
 	run job/summarize example-output/log/log.csv
 	is "the log's summary is what summarize prints" "$err$out/$status" \
-		"$(sed -n '/^log.csv: /,$p' example-output/log/watch.out)/1"
+		"$(sed -n '/^log.csv: /,/^n3/p' example-output/log/watch.out)/1"
 	run job/summarize --pictures "$tmp" example-output/submission example-output/slow-node
 	ok 'the picture of the comparison is what summarize draws' \
 		cmp "$tmp/comparison.svg" example-output/comparison.svg
