@@ -4,7 +4,13 @@
 #	. "$(dirname "$0")/lib.sh"
 #
 # and ends with 'finish'. It then runs in the top directory of the project, which is also in $top,
-# and has a temporary directory, $tmp, which is removed at the end.
+# and has a temporary directory, $tmp, which is removed at the end unless a test has failed.
+#
+#	tests/FILE.t [-v] [-x] [--run=PATTERN]      or: prove tests/FILE.t :: -v --run=PATTERN
+#
+# -v prints what each command has printed, and -x also traces the commands of each case. With --run,
+# only the cases whose names match an extended regular expression are run, and only tests with such
+# names are printed. Others may complain that a case is missing, on stderr, which then is a file.
 #
 # expect NAME STATUS COMMAND LINE...: adds a case for run_cases. The shell command COMMAND must exit
 # with STATUS, the two programs must print the LINEs and no others, and no ziaprobe may be left
@@ -18,32 +24,96 @@ set -u
 unset MAKEFLAGS MFLAGS MAKELEVEL	# inherited from the make that runs the tests
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top" || exit 1
-tmp=$(mktemp -d) || exit 1
+# The options are exported because some files run themselves again in a cluster.
+verbose=${TEST_VERBOSE-} trace=${TEST_TRACE-} only=${TEST_RUN-}
+for option; do
+	case $option in
+	-v) verbose=yes ;;
+	-x) verbose=yes trace=-x ;;
+	--run=*) only=${option#--run=} ;;
+	*)
+		echo "usage: $0 [-v] [-x] [--run=PATTERN]" >&2
+		exit 2
+		;;
+	esac
+done
+export TEST_VERBOSE="$verbose" TEST_TRACE="$trace" TEST_RUN="$only"
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/ziatest-$(basename "$0").XXXXXX") || exit 1
 chmod 755 "$tmp"
 trap end EXIT
 trap 'exit 1' HUP INT TERM
+if [ -n "$only" ]; then
+	exec 2>"$tmp/stderr"
+fi
 count=0 not_ok=0
 
-# Prints the seed if anything has failed, so that the run can be repeated, and removes $tmp.
+# If anything has failed, prints the seed, so that the run can be repeated, and where the files are.
+# Otherwise, removes them.
 end() {
-	if [ -n "${seed-}" ] && [ "${finished-}${not_ok}" != yes0 ]; then
+	if [ "$?-$not_ok" = 0-0 ]; then
+		rm -rf "$tmp"
+		return
+	fi
+	if [ -n "${seed-}" ]; then
 		diag "to repeat this: SEED=$seed"
 	fi
-	rm -rf "$tmp"
+	diag "the files of this test: $tmp"
+}
+
+# is_chosen NAME: succeeds if --run chooses the test or the case
+is_chosen() {
+	[ -z "$only" ] || matches "$1" "$only"
 }
 
 pass() {	# NAME
-	count=$((count + 1))
-	echo "ok $count - $1"
+	if is_chosen "$1"; then
+		count=$((count + 1))
+		echo "ok $count - $1"
+	fi
 }
 
 fail() {	# NAME LINE...
+	if ! is_chosen "$1"; then
+		return
+	fi
 	count=$((count + 1))
 	not_ok=$((not_ok + 1))
 	echo "not ok $count - $1"
 	shift
 	diag "$@"
 	return 1
+}
+
+# show WHAT TEXT: with -v, prints what a command has printed
+show() {
+	if [ -n "$verbose" ]; then
+		diag "$1:" "$2"
+	fi
+}
+
+# difference GOT EXPECTED: prints the two, or, if they have several lines, their differences
+difference() {
+	case $1$2 in
+	*'
+'*)
+		printf '%s\n' "$1" >"$tmp/.got"
+		printf '%s\n' "$2" >"$tmp/.expected"
+		diff -U 99 --label expected --label got "$tmp/.expected" "$tmp/.got"
+		;;
+	*) printf '     got: %s\nexpected: %s\n' "$1" "$2" ;;
+	esac
+}
+
+# mismatch TEXT PATTERN: prints the differences of what like compares, line by line. A line of the
+# pattern that matches a line of the text is replaced by it.
+mismatch() {
+	printf '%s\n' "$1" | tr '|' '\n' >"$tmp/.lines"
+	difference "$(cat "$tmp/.lines")" "$(printf '%s\n' "$2" | sed 's/(\\|/\\|(/g; s/\\|/\n/g' |
+		while IFS= read -r part; do
+			whole=${part#\(}	# of LINE|LINE in parentheses, each part has one
+			grep -m 1 -xE -e "$part" -e "$whole" -e "${part%\)}" "$tmp/.lines" \
+				2>/dev/null || printf '%s\n' "$part"
+		done)"
 }
 
 # ok NAME COMMAND...: passes if COMMAND succeeds. It runs in a subshell.
@@ -62,7 +132,7 @@ is() {
 	if [ "$2" = "$3" ]; then
 		pass "$1"
 	else
-		fail "$1" "     got: $2" "expected: $3"
+		fail "$1" "$(difference "$2" "$3")"
 	fi
 }
 
@@ -73,7 +143,7 @@ like() {
 	if matches "$text" "^($3)\$"; then
 		pass "$1"
 	else
-		fail "$1" " got: $text" "like: $3"
+		fail "$1" "$(mismatch "$text" "$3")"
 	fi
 }
 
@@ -111,6 +181,7 @@ run() {
 	status=$?
 	out=$(cat "$tmp/out")
 	err=$(cat "$tmp/err")
+	show "$*: status $status" "$err$out"
 }
 
 # poll SECONDS COMMAND...: repeats COMMAND until it succeeds; fails after SECONDS
@@ -156,6 +227,9 @@ cluster() {
 
 # expect: see the top of this file
 expect() {
+	if ! is_chosen "${mpi-}, $1"; then
+		return
+	fi
 	mkdir "$dir/$1" || exit 1
 	names="${names-} $1"
 	printf '%s\n' "$3" >"$dir/$1/command"
@@ -173,12 +247,17 @@ expect() {
 
 expect_alone() {
 	expect "$@"
-	touch "$dir/$1/alone"
+	if [ -d "$dir/$1" ]; then
+		touch "$dir/$1/alone"
+	fi
 }
 
 # run_cases COUNT: runs the cases, COUNT at a time, each in its own directory, $dir/NAME, and on a
 # cluster of $nodes nodes. Leaves the output in $dir/NAME/out.
 run_cases() {
+	if [ -z "${names-}" ]; then
+		return
+	fi
 	cat >"$tmp/in-cluster" <<-'END'
 		# Runs those of the cases in the directories "$@" that no other cluster has begun
 		all_idle() {
@@ -187,7 +266,7 @@ run_cases() {
 		for case; do
 			mkdir "$case/begun" 2>/dev/null || continue
 			cd "$case" || exit 1
-			timeout 100 sh ./command </dev/null >out 2>&1
+			timeout 100 sh $trace ./command </dev/null >out 2>&1
 			echo $? >status
 			timeout 80 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' ||
 				cat left >>status
@@ -219,11 +298,12 @@ run_cases() {
 	if [ -n "$shared" ]; then
 		yes "$shared" | head -n "$1" >>"$tmp/clusters"
 	fi
-	export tmp nodes
+	export tmp nodes trace
 	xargs -P "$1" -L 1 "$top/tests/cluster" "$nodes" sh "$tmp/in-cluster" <"$tmp/clusters" \
 		>"$tmp/cluster" 2>&1
 	for name in $names; do
 		cd "$dir/$name" || exit 1
+		show "$name: $(cat command)" "$(cat out)"
 		# shellcheck disable=SC2154 # the test sets $mpi
 		like "$mpi, $name" "$(cat status; said out)" "$(cat expected)" ||
 			diag "$(cat out "$tmp/cluster")"
@@ -368,6 +448,10 @@ exported() {
 fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb dlsym read write'
 
 finish() {
-	finished=yes
+	if [ "$count" = 0 ]; then
+		echo "1..0 # SKIP no test matches $only"
+		exit
+	fi
 	echo "1..$count"
+	[ "$not_ok" = 0 ]
 }
