@@ -48,7 +48,8 @@ STARTED = re.compile(r'[12][0-9]{3}-(0[1-9]|1[0-2])-[0-3][0-9]T[0-2][0-9]:[0-5][
 STATED = re.compile(
     r"ziaprobe'? (?P<sec>[0-9]{1,10}) (?P<usec>[0-9]{1,6}) (?P<n>[0-9]+) -"
     r'(?:.* (?P<job>[^ /]+)/ranks-(?P<launch>[0-9]+-[0-9]+)\.csv)?|'
-    r'Time test was completed in +(?:(?P<below_1_s>[0-9.]+) millisecs|(?P<min_sec>[0-9]{1,9}:[0-9]{1,9}) )|'
+    r'Time test was completed in +(?:(?P<below_1_s>[0-9]+\.[0-9]+) millisecs|'
+    r'(?P<min_sec>[0-9]{1,9}:[0-9]{1,9}) min:sec)|'
     r'Slowest rank: (?P<slowest>[0-9]+)|'
     r'(?<![0-9.])(?P<time>[0-9]+\.[0-9]+ m?s), (?P<nodes>[0-9]+) nodes? x (?P<ppn>[0-9]+) = '
     r'(?P<ranks>[0-9]+) rank|'
