@@ -139,7 +139,7 @@ static bool is_ranks_header(const struct row *row, const char *header)
 	for (; count < row->count && *name; count++) {
 		size_t length = strcspn(name, ",\n");
 
-		if (find_cell(row, name, length) != row->cell + count)
+		if (!name[length] || find_cell(row, name, length) != row->cell + count)
 			return false;
 		name += length + 1;
 		if (name[-1] == '\n')

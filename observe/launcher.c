@@ -1,5 +1,5 @@
 /*
- * launcher.c - what the launcher tells this process in environment variables: rank and size
+ * launcher.c - what the launcher tells this process in environment variables: rank, size and nodes
  *
  * On the clock: all of it.
  */
@@ -10,18 +10,20 @@
 /* The launchers that give a rank and a size, the daemons that start their ranks, each between two
  * blanks, and the variable with the number of nodes, if there is one. If no daemon can be seen, the
  * first launcher in this order wins. */
+enum { OPEN_MPI, PMI, FLUX, SLURM, LAUNCHERS };
 static const struct launcher {
 	const char *size, *rank, *daemons, *nodes;
 } launchers[] = {
-	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", MPIRUN, NULL},
+	[OPEN_MPI] = {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", MPIRUN, NULL},
 	/* Hydra, PALS, Slurm with PMI-1 or PMI-2 */
-	{"PMI_SIZE", "PMI_RANK", " hydra_pmi_proxy ", NULL},
-	{"FLUX_JOB_SIZE", "FLUX_TASK_RANK", " flux-shell ", "FLUX_JOB_NNODES"},
-	{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", " slurmstepd ", "SLURM_STEP_NUM_NODES"},
+	[PMI] = {"PMI_SIZE", "PMI_RANK", " hydra_pmi_proxy ", NULL},
+	[FLUX] = {"FLUX_JOB_SIZE", "FLUX_TASK_RANK", " flux-shell ", "FLUX_JOB_NNODES"},
+	[SLURM] = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", " slurmstepd ", "SLURM_STEP_NUM_NODES"},
 };
-enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
 
-static const struct launcher *chosen; /* by launched_world(); NULL if none gives a size */
+/* How many launchers gave a size, according to launched_world(), and the first of them, or NULL */
+static int launcher_count;
+static const struct launcher *first_launcher;
 
 struct world world = {-1, -1};
 
@@ -59,47 +61,52 @@ struct world launched_world(void)
 	int pmix_rank = variable("PMIX_RANK"); /* prterun gives nothing else */
 	bool disagree = false;
 
-	chosen = NULL;
+	launcher_count = 0;
+	first_launcher = NULL;
 	for (int i = 0; i < LAUNCHERS; i++) {
 		struct world given = world_of(launchers + i);
 
 		if (given.size < 0)
 			continue;
-		if (!chosen)
+		if (launcher_count++ == 0) {
+			first_launcher = launchers + i;
 			launched = given;
-		if (given.size != launched.size || given.rank != launched.rank)
-			disagree = true;
-		else if (!chosen || launchers[i].nodes)
-			chosen = launchers + i;
+		}
+		disagree |= given.size != launched.size || given.rank != launched.rank;
 	}
-	if (chosen && pmix_rank >= 0 && pmix_rank != launched.rank)
-		disagree = true;
-	if (disagree) {
-		chosen = find_launcher(chosen);
-		launched = world_of(chosen);
-	}
-	if (launched.size < 0) {
+	disagree |= first_launcher && pmix_rank >= 0 && pmix_rank != launched.rank;
+	if (disagree)
+		launched = world_of(find_launcher(first_launcher));
+	if (launched.size < 0)
 		launched.rank = pmix_rank;
-		chosen = NULL;
-	}
 	return launched;
 }
 
-/* Returns on how many nodes the ranks of the launcher that launched_world() has chosen run: the
- * number, if the launcher sets a variable, or what else stands for it (enum nodes). Slurm with
- * PMI-2 sets the variables of two launchers, and that of the nodes. */
+/* Returns whether PMIx serves this process for a launcher other than Slurm, such as prterun. */
+static bool has_other_pmix(void)
+{
+	const char *nspace = getenv("PMIX_NAMESPACE");
+
+	return nspace && strncmp(nspace, "slurm.", strlen("slurm.")) != 0;
+}
+
+/* Returns on how many nodes the launcher's ranks run: the number, if it sets a variable, or what
+ * else stands for it (enum nodes). If launched_world() has seen the variables of several launchers,
+ * the nearest daemon decides, even if they agree: those of a daemon may agree with some of its
+ * ranks by chance, and all ranks must choose alike. */
 int launched_nodes(void)
 {
+	const struct launcher *launcher = first_launcher;
 	int nodes;
 
-	if (chosen && chosen->nodes) {
-		nodes = variable(chosen->nodes);
-		return nodes > 0 ? nodes : NOT_TOLD;
-	}
-	if (chosen && strstr(chosen->daemons, "hydra"))
-		return getenv("PMI_FD") || getenv("PMI_PORT") ? ON_THE_WIRE : NOBODY_TOLD;
-	/* Of launchers that give nothing but PMIX_RANK, only prterun has been tried. */
-	if (chosen || is_among(nearest_daemon(), MPIRUN))
+	if (launcher_count > 1 || (first_launcher && has_other_pmix()))
+		launcher = find_launcher(first_launcher);
+	if (!launcher) /* Of launchers that give nothing but PMIX_RANK, only prterun was tried. */
+		return is_among(nearest_daemon(), MPIRUN) ? IN_PMIX : NOBODY_TOLD;
+	if (launcher == launchers + OPEN_MPI)
 		return IN_PMIX;
-	return NOBODY_TOLD;
+	if (launcher == launchers + PMI)
+		return getenv("PMI_FD") || getenv("PMI_PORT") ? ON_THE_WIRE : NOBODY_TOLD;
+	nodes = variable(launcher->nodes);
+	return nodes > 0 ? nodes : NOT_TOLD;
 }

@@ -14,8 +14,8 @@
 #include <mpi.h>
 
 /* Returns N for the SIZE ranks of the job; 0 if no rank can know it, or if SIZE is not a multiple
- * of the number of nodes. Then prints an error on RANK 0. Ends the job if only this rank does not
- * know the number of nodes. */
+ * of the number of nodes. In these two cases, prints an error if RANK is 0. Ends the job if other
+ * ranks may know the number of nodes, and this one does not. */
 int find_ppn(int rank, int size)
 {
 	int nodes = size == 1 ? 1 : launched_nodes();
@@ -25,20 +25,21 @@ int find_ppn(int rank, int size)
 	else if (nodes == IN_PMIX)
 		nodes = pmix_nodes();
 	if (nodes == NOT_TOLD) {
-		print_error("rank %d was not told on how many nodes the processes run, unlike "
-			    "others; add their number per node: ziatest --ppn N ...\n",
+		print_error("rank %d cannot determine the number of nodes; give the number of "
+			    "processes per node: ziatest --ppn N ...\n",
 			    rank);
 		PMPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	if (nodes > 0 && size % nodes == 0)
 		return size / nodes;
 	if (rank == 0 && nodes > 0)
-		print_error("%d processes run on %d nodes; start the same number on every node, as "
-			    "with srun --ntasks-per-node, mpirun --map-by ppr:4:node or "
-			    "mpiexec.hydra -ppn\n",
-			    size, nodes);
+		print_error(
+			"%d processes run on %d nodes; start the same number on every node, for "
+			"example with srun --ntasks-per-node=4, mpirun --map-by ppr:4:node or "
+			"mpiexec.hydra -ppn 4\n",
+			size, nodes);
 	else if (rank == 0)
-		print_error("the launcher does not say on how many nodes the processes run; add "
-			    "their number per node: ziatest --ppn N ...\n");
+		print_error("the launcher does not provide the number of nodes; give the number of "
+			    "processes per node: ziatest --ppn N ...\n");
 	return 0;
 }

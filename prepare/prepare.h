@@ -53,12 +53,27 @@ char *number(const char *name, char *value);
 /* Returns whether PATTERN, an extended regular expression, matches in STRING. */
 int matches(const char *string, const char *pattern);
 
-/* In command.c: Returns the path of the program NAME, or NULL. In PATH, an empty entry is this
+/* In find.c: Returns the path of the program NAME, or NULL. In PATH, an empty entry is this
  * directory. A NAME with a slash is looked up as it is: as in one empty entry. */
 char *find_program(const char *name);
 
+/* Returns the path of NAME next to this executable, or "" if that is unknown. */
+char *next_to_ziatest(const char *name);
+
+/* Returns the path of ./ziaprobe, as the specification requires, or of the one next to ziatest. */
+char *find_probe(void);
+
 /* Returns whether WORD means the benchmark itself: ziaprobe, or a path to ziatest's own. */
 int is_probe(const char *word);
+
+/* In text.c: Plain words contain no special characters. A shell only splits them at blanks. */
+extern const char blanks[], special[];
+
+/* Returns STRING with each OLD replaced by NEW. */
+char *replace(const char *string, const char *old, const char *new);
+
+/* Returns WORD, quoted for a shell if necessary. */
+const char *quoted(const char *word);
 
 /* Returns the words from FIRST up to END as a shell needs them, each after a blank. */
 char *join(char **first, char **end);

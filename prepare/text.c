@@ -1,4 +1,4 @@
-/* Text for all of ziatest: its errors, with the usage lines, and formatted strings */
+/* Text for all of ziatest: its errors, with the usage lines, formatted strings, and quoting */
 #include "prepare.h"
 
 #include <stdarg.h>
@@ -28,4 +28,35 @@ char *text(const char *format, ...)
 		fail(1, "cannot build the command line: %s", strerror(errno));
 	va_end(args);
 	return result;
+}
+
+const char blanks[] = " \t", special[] = "|&;<>()$`\"'\\*?[]{}#~\n";
+
+char *replace(const char *string, const char *old, const char *new)
+{
+	char *result = text("%s", "");
+
+	for (const char *at; (at = strstr(string, old)); string = at + strlen(old))
+		result = text("%s%.*s%s", result, (int)(at - string), string, new);
+	return text("%s%s", result, string);
+}
+
+const char *quoted(const char *word)
+{
+	if (*word && !strpbrk(word, blanks) && !strpbrk(word, special))
+		return word;
+	return text("'%s'", replace(word, "'", "'\\''"));
+}
+
+char *join(char **first, char **end)
+{
+	char *line = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&line, &size);
+
+	for (char **word = first; stream && word < end; word++)
+		fprintf(stream, " %s", quoted(*word));
+	if (!stream || fclose(stream) != 0)
+		fail(1, "cannot build the command line: %s", strerror(errno));
+	return line;
 }

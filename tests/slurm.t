@@ -83,6 +83,8 @@ if [ -d "$tmp/openmpi" ]; then
 	printf 'n%d slots=4\n' 1 2 3 >hosts
 	cat >several <<-'END'
 		salloc -Q --nodes 3 --ntasks-per-node 2 sh "$1" salloc-mpirun ./ziatest 2
+		salloc -Q --nodes 4 --ntasks-per-node 2 sh "$1" chance-mpirun \
+			./ziatest -q mpirun -np 4 --map-by ppr:2:node -- ziaprobe
 		sh "$1" words-mpirun ./ziatest -q \
 			mpirun --hostfile hosts --map-by ppr:2:node -- ziaprobe
 		sh "$1" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
@@ -95,6 +97,8 @@ if [ -d "$tmp/openmpi" ]; then
 	END
 	cluster 4 sh several "$tmp/case"
 	result_of 3 2 . salloc-mpirun 'mpirun -npernode 2 ./ziaprobe'
+	# The variables of its daemons, which are four tasks of Slurm, are those of some ranks, too.
+	result_of 2 2 . chance-mpirun 'mpirun -np 4 --map-by ppr:2:node ./ziaprobe' 0
 	result_of 3 2 . words-mpirun \
 		'mpirun --hostfile hosts --map-by ppr:2:node ./ziaprobe' 0
 	result_of 3 2 . hostfile-mpirun 'mpirun --hostfile hosts -npernode 2 ./ziaprobe'

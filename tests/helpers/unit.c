@@ -257,9 +257,13 @@ static void test_launchers(void)
 static void test_nodes(void)
 {
 	is_nodes("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3 SLURM_STEP_NUM_NODES=4 PMIX_RANK=3", 4);
+	/* No daemon can be seen: the first launcher is used, even if they agree. */
 	is_nodes("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3 SLURM_STEP_NUM_NODES=4 PMI_SIZE=8 "
 		 "PMI_RANK=3 PMI_FD=5",
-		 4);
+		 ON_THE_WIRE);
+	is_nodes("SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 SLURM_STEP_NUM_NODES=4 "
+		 "OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0",
+		 IN_PMIX);
 	is_nodes("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3", NOT_TOLD);
 	is_nodes("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3 SLURM_STEP_NUM_NODES=x", NOT_TOLD);
 	is_nodes("FLUX_JOB_SIZE=6 FLUX_TASK_RANK=2 FLUX_JOB_NNODES=3", 3);
