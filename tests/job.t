@@ -607,7 +607,7 @@ for box in killed dies-30 dies-300; do
 	is "$what: an archive" "$left $status" './ziatest-virtual-ID.tar.gz 0'
 done
 # Whatever happened to these jobs, their archives are right. (Others have a fake srun.)
-contradictions='disagree|add up|lacks|missing|is not one that|of no launch|several rows|but the first'
+contradictions='disagree|add up|lacks|missing|is not one|of no launch|several rows|but the first'
 is 'no archive contradicts itself' "$(for archive in */ziatest-virtual-*.tar.gz; do
 	"$top/job/summarize" "$archive" 2>&1 | sed -n '/^Problems/,/^$/p' |
 		grep -E "$contradictions" | sed "s|^|$archive: |"

@@ -294,6 +294,13 @@ class Problems(Case):
         self.assertEqual(summarize.phase_changes(rows[:1], rows[1:], ['daemon', 'spawn', 'exec']),
                          want)
 
+    def test_percentages_add_up(self):
+        phases = dict.fromkeys(summarize.PHASES, 0)
+        phases.update(init=45.6, spawn=33.6, exec=20.8)
+        row = types.SimpleNamespace(**{name + '_ms': time for name, time in phases.items()})
+        self.assertEqual(summarize.shares(types.SimpleNamespace(row=row, time=100)),
+                         '46 % init, 34 % spawn, 20 % exec, 0 % other')
+
     def test_growth(self):
         self.says(0, 'from 4 to 8 nodes, the middle launch takes 2.7 times as long: exchange '
                   '+517.0 ms, spawn +100.0 ms\n', lambda files: None, late='7:exchange:503')
@@ -675,6 +682,12 @@ linux (node 4)             0.0   0.0  900.0         -
                   lambda files: files.fails('8-2', 124, *timeouts(
                       'N1', 'N2', 'N4', 'N5', 'N6', 'N7', 'N8')))
 
+    def test_names_of_slurm_in_capitals(self):
+        def edit(files):
+            files.fails('8-2', 124, *timeouts('n1', 'n2', 'n4', 'n5', 'n6', 'n7', 'n8'))
+            files.sub('nodes-8-2.txt', 'n', 'N')
+        self.says(0, 'launch 2 on 8 nodes: status 124; no response from: N3\n', edit)
+
     @each(('all of them', ['CN1', 'CN2', 'CN4']), ('one of them', ['CN1', 'n2', 'n4', 'n5']))
     def says_nothing_of_silence_if_other_names_have_answered_for(self, names):
         self.says(0, 'launch 2 on 8 nodes: status 124\n',
@@ -729,6 +742,11 @@ Slow nodes: 1 of 16, n3%sn3 900.0 0.0 0.0 ...''' % HEADING)
         with open('own/ranks.svg') as file:
             self.assertEqual(file.read().count('font-weight="bold"'), 1)
         self.assertRegex(self.cells('own/nodes.svg')[2], '^n3: 900.0 ms #2a0a2e$')
+
+    def test_the_corrected_time(self):
+        ranks = re.sub('(?m)^(0,1,.*),0.000$', r'\1,5.000', flawless()['ranks-8-1.csv'])
+        found = summarize.read_csv(write('r.csv', ranks))
+        self.assertEqual([found.completed, found.corrected], [601.0, 600.5])
 
     def test_late_by_more_than_a_tenth_but_by_a_tick_only(self):
         write('r.csv', text([RANK, *('%d,%d,n%d,1,1,%d,,1,1,1,,1,100,1,1,1,0,0' % (
@@ -890,6 +908,12 @@ def move(files):
         files['output/8-1.txt'])
 
 
+def move_little(files):
+    move(files)
+    files.cell('results.csv', 2, 'spawn_ms', '200.100')
+    files.cell('results.csv', 2, 'init_ms', '260.900')
+
+
 def swap(one, other):
     return lambda files: files.swap(one, other)
 
@@ -951,6 +975,8 @@ class Contradictions(Case):
          'sum of its phases\n', cell(2, 'spawn_ms', '300.000')),
         ('100 ms from init to spawn', DISAGREE + 'spawn of the critical path: 300.000 ms in '
          'results.csv, 200.000 ms in output/8-1.txt\n', move),
+        ('0.1 ms from init to spawn', DISAGREE + 'spawn of the critical path: 200.100 ms in ',
+         move_little),
         ('an infinite phase', DISAGREE + 'time: ..., inf ms in the sum of its phases\n',
          cell(2, 'init_ms', 'inf')),
         ('nodes in results.csv', DISAGREE + 'nodes: 8 in its name, 4 in results.csv, ',
@@ -1372,8 +1398,8 @@ class Log(Case):
                     ' 27, 30 and 2 more\n' + WARM + ANY + NO_CHANGE, rows)
 
     def test_only_damaged_rows(self):
-        self.assertEqual(self.logged(1, '...', ['nothing'] * 3), 'log.csv: damaged rows; 0 launches\n3 rows '
-                         'are damaged and were left out: lines 2, 3, 4\n')
+        self.assertEqual(self.logged(1, '...', ['nothing'] * 3), 'log.csv: damaged rows; 0 '
+                         'launches\n3 rows are damaged and were left out: lines 2, 3, 4\n')
 
     def test_no_launches(self):
         self.assertEqual(self.logged(0, '...', []), 'log.csv: 0 launches\n')
@@ -1511,7 +1537,8 @@ other  middle  403.0 ...''')
         flawless().write('job')
         status, err, _ = self.run_summarize(*paths)
         self.matches(err, 'summarize: error: job/results.csv: launches that are not a job; give '
-                     'this file alone (of several logs, make one, the oldest first: cat OLD NEW >LOG)\n')
+                     'this file alone (of several logs, make one, the oldest first: cat OLD NEW '
+                     '>LOG)\n')
         self.assertEqual(status, 2)
 
 
