@@ -1612,8 +1612,9 @@ class Pictures(Case):
            'Slow nodes: unknown, with fewer than three nodes',
            dict(SWEEP='2', late='2:init:400'), ['n1: 0.0 ms #ececec', 'n2: 400.0 ms #ececec']))
     def has_cells_of(self, slow, settings, cells):
-        self.draw(PPN='1', RUNS='1', **settings)
+        out = self.draw(PPN='1', RUNS='1', **settings)[2]
         self.assertEqual(self.texts('pictures/nodes.svg')[2], slow)
+        self.assertEqual(out.endswith(slow + '\n'), 'unknown' in slow, 'a table follows')
         self.assertEqual(self.cells('pictures/nodes.svg'), cells)
 
     def test_a_node_that_was_in_one_launch_of_three_only(self):
