@@ -25,24 +25,24 @@ unset MAKEFLAGS MFLAGS MAKELEVEL	# inherited from the make that runs the tests
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top" || exit 1
 # The options are exported because some files run themselves again in a cluster.
-verbose=${TEST_VERBOSE-} trace=${TEST_TRACE-} only=${TEST_RUN-}
+verbose=${TEST_VERBOSE-} xtrace=${TEST_TRACE-} run_only=${TEST_RUN-}
 for option; do
 	case $option in
 	-v) verbose=yes ;;
-	-x) verbose=yes trace=-x ;;
-	--run=*) only=${option#--run=} ;;
+	-x) verbose=yes xtrace=-x ;;
+	--run=*) run_only=${option#--run=} ;;
 	*)
 		echo "usage: $0 [-v] [-x] [--run=PATTERN]" >&2
 		exit 2
 		;;
 	esac
 done
-export TEST_VERBOSE="$verbose" TEST_TRACE="$trace" TEST_RUN="$only"
+export TEST_VERBOSE="$verbose" TEST_TRACE="$xtrace" TEST_RUN="$run_only"
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/ziatest-$(basename "$0").XXXXXX") || exit 1
 chmod 755 "$tmp"
 trap end EXIT
 trap 'exit 1' HUP INT TERM
-if [ -n "$only" ]; then
+if [ -n "$run_only" ]; then
 	exec 2>"$tmp/stderr"
 fi
 count=0 not_ok=0
@@ -62,7 +62,7 @@ end() {
 
 # is_chosen NAME: succeeds if --run chooses the test or the case
 is_chosen() {
-	[ -z "$only" ] || matches "$1" "$only"
+	[ -z "$run_only" ] || matches "$1" "$run_only"
 }
 
 pass() {	# NAME
@@ -266,7 +266,7 @@ run_cases() {
 		for case; do
 			mkdir "$case/begun" 2>/dev/null || continue
 			cd "$case" || exit 1
-			timeout 100 sh $trace ./command </dev/null >out 2>&1
+			timeout 100 sh $xtrace ./command </dev/null >out 2>&1
 			echo $? >status
 			timeout 80 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' ||
 				cat left >>status
@@ -298,7 +298,7 @@ run_cases() {
 	if [ -n "$shared" ]; then
 		yes "$shared" | head -n "$1" >>"$tmp/clusters"
 	fi
-	export tmp nodes trace
+	export tmp nodes xtrace
 	xargs -P "$1" -L 1 "$top/tests/cluster" "$nodes" sh "$tmp/in-cluster" <"$tmp/clusters" \
 		>"$tmp/cluster" 2>&1
 	for name in $names; do
@@ -449,7 +449,7 @@ fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb dlsym 
 
 finish() {
 	if [ "$count" = 0 ]; then
-		echo "1..0 # SKIP no test matches $only"
+		echo "1..0 # SKIP no test matches $run_only"
 		exit
 	fi
 	echo "1..$count"
