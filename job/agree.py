@@ -1,7 +1,8 @@
 """agree - which facts about a launch stand in several files of an archive, and must agree
 
-An archive may be merely wrong: a file was copied to the name of another, was cut, or was edited. So
-this module is the only place that says what must agree. What is not known is not compared.
+An archive may be merely wrong: a file was copied to the name of another, was cut, or was edited.
+This module says which facts about one launch must agree; nodes.py checks a file of ranks alone, and
+judge.py the files of the whole job. What is not known is not compared.
 """
 import collections
 import math
@@ -20,8 +21,8 @@ def exact(time):
     return None if math.isnan(time) else Stated(f'{time:.3f} ms', time - EXACT, time + EXACT)
 
 def printed(text, terms=1):
-    """A time such as '1184.330 ms' or '1118.433 s', or the sum of TERMS of them, which is known to
-    the digits that are printed"""
+    """A time such as '1184.330 ms' or '1118.433 s', or the sum of TERMS of them, which is known
+    only to the printed digits"""
     if text is None:
         return None
     digits, unit = text.split()
@@ -93,6 +94,8 @@ def facts(job, launch):
     yield 'bytes of the executable', everywhere(
         row=same(whole(row.executable_bytes)), output=same(stated.get('bytes')),
         build=same(job.built_bytes))
+    yield 'MPI library', everywhere(
+        row=same(row.mpi.strip()), output=same(stated.get('mpi')))
     yield 'longest MPI_Init', everywhere(
         row=exact(row.mpi_init_max_ms), ranks=exact(ranks.maximum('mpi_init_ms')))
     for name in dict.fromkeys(name for name, _ in launch.tables['path']):

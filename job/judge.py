@@ -55,11 +55,14 @@ def contradictions(job):
     for nodes, run in sorted(job.launches.keys() - {(each.nodes, each.run) for each in job.asked}):
         yield f'launch {run} on {plural(nodes, "node")} is not one that RUNS and SWEEP ask for'
     for start in job.repeated:
-        yield f'results.csv has several rows of the start {start}'
-    # The output of a launch may be lost with a node, and so, then, may be what its row belongs to.
+        yield f'results.csv has several rows with the start {start}'
+    for one, other in zip(job.asked, job.asked[1:]):
+        if one.nodes == other.nodes and one.started and '' < (other.started or '') <= one.started:
+            yield f'{other.name} did not start after {one.name}'
+    # The output of a launch may be lost with a node; then its row seems to belong to no launch.
     if all(launch.started or launch.reason for launch in job.asked):
         for start in sorted(job.rows.keys() - {launch.started for launch in job.asked}):
-            yield f'results.csv has a row of the start {start}, which is of no launch'
+            yield f'results.csv has a row of the start {start}, which belongs to no launch'
     first = min((launch.started for launch in job.asked if launch.started), default='')
     if first and re.match(r'2[0-9-]{9}T[0-9:]{8}Z\Z', job.date) and \
             seconds_between(first, job.date) > LATEST:

@@ -11,7 +11,7 @@ MOST_NODES = 100000  # of a launch
 Rank = collections.namedtuple('Rank', (
     'rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
     'mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms'))
-SUMMARISED = Rank._fields[3:-1]  # by the second table of -v
+SUMMARISED = Rank._fields[3:-1]  # by the table of -vv
 PHASES = slice(3, 11)  # of a rank: from daemon to exchange, with its wait
 # A rank's own time, without waits
 PARTS = 'daemon + spawn', 'exec', 'setup', 'init', 'exchange'

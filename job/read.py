@@ -56,8 +56,9 @@ STATED = re.compile(
     r'^outlier: (?P<outlier>[a-z]+) of rank (?P<outlier_rank>[0-9]+) on |'
     r'^clock offset: (?P<offset>-?[0-9]+\.[0-9]+ m?s) '
     r'(?:.*corrected time (?P<corrected>[0-9]+\.[0-9]+ m?s))?|'
+    r'^MPI: +(?P<mpi>[^,\n]*[^, \n])|'
     r'^executable: .*, (?P<bytes>[0-9]+) bytes$')
-# The tables of -v: their heads, with their unit, and their rows: one number, or all three
+# The tables of -vv: their heads, with their unit, and their rows: one number, or all three
 PATH_HEAD = re.compile('critical path +(m?s) ')
 TABLE_HEAD = re.compile('(m?s) +min +median +max ')
 TIME = r' +(-?[0-9]+(?:\.[0-9]+)?)'
@@ -299,7 +300,7 @@ class Launch:
         self.reason = (self.kept['reason'] or [''])[0]
 
     def read_table(self, line):
-        """Reads a line of a table of -v, if it is one, into SELF.TABLES, by the table's head."""
+        """Reads a line of a table of -vv, if it is one, into SELF.TABLES, by the table's head."""
         head = PATH_HEAD.match(line) or TABLE_HEAD.match(line)
         row = TABLE_ROW.match(line) if self.table and not head else None
         if head:

@@ -927,6 +927,15 @@ def unasked(files):
         files[name % 4] = files[name % 3]
 
 
+def exchange(files):
+    """Exchanges launches 2 and 3 on 8 nodes, and what their outputs say of them."""
+    for name in 'output/8-%d.txt', 'ranks-8-%d.csv', 'nodes-8-%d.txt':
+        files.swap(name % 2, name % 3)
+    for run, other in (2, 3), (3, 2):
+        name = f'output/8-{run}.txt'
+        files[name] = files[name].replace(f'ranks-8-{other}.csv', f'ranks-8-{run}.csv')
+
+
 DISAGREE = 'launch 1 on 8 nodes: status 0; its files disagree about the '
 
 
@@ -1025,11 +1034,15 @@ class Contradictions(Case):
         ('a file of ranks that is lost', 'launch 2 on 4 nodes: status 0; ranks-4-2.csv is '
          'missing\n',
          lambda files: files.pop('ranks-4-2.csv')),
-        ('a row that is there twice', 'results.csv has several rows of the start '
+        ('launches that are exchanged', 'launch 3 on 8 nodes did not start after launch 2 on 8 '
+         'nodes\n', exchange),
+        ('another MPI library', 'disagree about the MPI library: ',
+         cell_of('results.csv', 2, 'mpi', 'MPICH 4.1')),
+        ('a row that is there twice', 'results.csv has several rows with the start '
          '2026-11-21T09:34:37'
          '.000042Z\n', sub('results.csv', '^.*T09:34:37.*\n', r'\g<0>\g<0>')),
         ('a row of another job', 'results.csv has a row of the start 2025-11-21T09:34:37.000042Z, '
-         'which is of no launch\n', sub('results.csv', '^2026(.*T09:34:37.*\n)', r'\g<0>2025\1')),
+         'which belongs to no launch\n', sub('results.csv', '^2026(.*T09:34:37.*\n)', r'\g<0>2025\1')),
         ('results.csv of another job', 'launch 1 on 8 nodes: status 0; its row of results.csv is ',
          lambda files: files.update({'results.csv': flawless(start=1795300000)['results.csv']})),
         ('an output of another job', 'disagree about the job: ziatest-virtual-7 in '

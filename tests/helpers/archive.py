@@ -18,7 +18,7 @@ ROW = ('started,nodes,ppn,ranks,time_ms,corrected_ms,slowest_rank,slowest_host,d
 RANK = ('rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
         'mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms')
 REPORTED = ('daemon spawn exec setup init fence wait exchange mpi_init completed cpu cpu_wait '
-            'blocked').split()  # the columns of a rank that -v summarises, except faults
+            'blocked').split()  # the columns of a rank that -vv summarises, except faults
 
 
 def stamp(seconds, form='%Y-%m-%dT%H:%M:%S.000042Z'):
