@@ -123,7 +123,7 @@ bench: all
 # Installs the existing programs without building, because root might use another compiler, and its
 # umask might hide new directories from users. Unlike cp, install(1) replaces a running ziaprobe.
 into = $(DESTDIR)$(PREFIX)
-reads = $(addprefix job/,read.py agree.py nodes.py judge.py)
+reads = $(addprefix job/,read.py agree.py nodes.py judge.py difference.py)
 libexec = $(into)/libexec/ziatest
 man1 = $(into)/share/man/man1
 pages = README.md LICENSE $(wildcard doc/*.md tests/*.md tests/bench/*.md) tests/helpers/init.c
@@ -136,10 +136,11 @@ install:
 	umask 022 && for file in $(pages) $$(find example-output -type f); do \
 		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
 	install run_ziatest.sh $(libexec)
-	install job/trace job/rank job/summarize job/launches $(libexec)/job
+	install job/trace job/rank job/summarize job/compare job/launches $(libexec)/job
 	install -m 644 job/trace.awk $(reads) $(libexec)/job
 	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
 	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
+	ln -sf ../libexec/ziatest/job/compare $(into)/bin/ziatest-compare
 clean:
 	rm -f $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv

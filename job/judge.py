@@ -91,11 +91,10 @@ def changed_files(job):
 def describe(launch):
     """Describes a launch that is not valid, with up to three lines of its output that explain it"""
     status = 'no status' if launch.status is None else f'status {launch.status}'
-    text, kept = launch.reason or status, launch.kept
+    text = launch.reason or status
     if launch.contradiction:
         text += f'; {launch.contradiction}'
-    clues = list(dict.fromkeys(kept['calls'] + kept['cause'] + kept['failure'] + kept['error']))
-    return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *clues[:3]])
+    return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *launch.clues()])
 
 def silence(launch):
     """Names the nodes that did not report the timeout of a launch. If one has reported it under a

@@ -71,7 +71,7 @@ SORTS = {'reason': '^not launched: ', 'result': 'Time test was completed in',
          'calls': 'ziaprobe: error: (?:rank [0-9]+|a rank) on [^ ]+ is in ',
          'not ended': 'the step has not ended|Slurm did not say whether the step has ended',
          'cause': 'PMI support|OPAL ERROR: Unreachable|execve|shared libraries|failed on node|'
-                  'Node failure on|not found',
+                  'Node failure on|not found|No such file or directory',
          'error': '(?i:error)|timeout of'}
 KEPT = re.compile('|'.join(SORTS.values()))
 
@@ -319,6 +319,11 @@ class Launch:
             kept = self.kept[sort]
             if len(kept) < 9 and re.search(pattern, line) and text not in kept:
                 kept.append(text)
+
+    def clues(self):
+        """The lines of the output that explain a failure, three at most"""
+        kept = self.kept
+        return [*dict.fromkeys(kept['calls'] + kept['cause'] + kept['failure'] + kept['error'])][:3]
 
 class Job:
     """All the files of a job"""

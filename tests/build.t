@@ -136,6 +136,9 @@ if has python3; then
 	job=$top/example-output/submission
 	run moved/bin/ziatest-summarize "$job"
 	is 'ziatest-summarize' "$status|$out|$err" "0|$("$top/job/summarize" "$job")|"
+	run moved/bin/ziatest-compare --csv "$tmp/compare.csv" 'false -- ziaprobe'
+	like 'ziatest-compare launches' "$status $out$err" '1 A failed in turn 0: status 1.*'
+	rm "$tmp/compare.csv"
 fi
 if has strace; then
 	run moved/bin/ziatest-trace launcher sh -c 'exit 3'
