@@ -182,6 +182,9 @@ is 'the first screen for evaluators is that of the example' \
 is 'the mail for administrators is that of the example' \
 	"$(excerpt doc/watch.md 'log.csv: ' '^    n3 was')" \
 	"$(sed -n '/^log.csv: /,/^n3/p' example-output/log/watch.out)"
+is 'the comparison of launchers is that of the sample' \
+	"$(excerpt doc/comparing.md 'A  srun' 'the first launch' | sed '$d')" \
+	"$(sed '$d' example-output/compare.txt)"
 is 'the script for administrators is that of the example, except for its numbers' \
 	"$(excerpt doc/watch.md '#!.bin.sh' '^    exit' |
 		sed 's/[$]((SLURM.*))/8/; s/where 15/where 1.5/; s/csv 4/csv 2/
