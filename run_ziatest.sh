@@ -91,7 +91,8 @@ grep -arLE '^(status|not launched)' "$result/output" | sed 's/$/ is not complete
 (cd "$result" && rm -f nodes lost &&
 	find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS)
 test -n "$ending" || summary=$(
-	env -u PYTHONHOME -u PYTHONPATH timeout -s KILL 60 job/summarize --pictures "$result" "$result"
+	env -u PYTHONHOME -u PYTHONPATH timeout -s KILL 60 \
+		job/summarize --pictures "$result" "$result"
 )
 status=$?
 test -z "$summary" || printf '%s\n' "$summary" >"$result/summary.txt"

@@ -215,7 +215,8 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 	expect other 0 "../ziaprobe \$(../at now) 1 --csv csv --ranks ranks 2>first || exit
 		for option in csv ranks; do
 			header=\$(head -n 1 \$option)
-			for other in rank,host, \"\$header,more,\" \"\${header#*,},\" , \"\$header\"; do
+			for other in rank,host, \"\$header,more,\" \"\${header#*,},\" , \
+				\"\$header\"; do
 				printf %s \"\$other\" | sed 's/,\$//' >\$option
 				if [ \"\$other\" != \"\$header\" ]; then
 					echo >>\$option
@@ -231,7 +232,9 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 not written by --(csv|ranks), or by an incompatible version; choose a new file"
 	# Files that an older version has begun: its rows are kept, or replaced
 	expect older 0 "printf 'started,ppn,time_ms,nodes,mpi\n2026,2,1.000,1,old\n' >csv
-		../ziaprobe \$(../at now) 1 --ranks ranks 2>first; echo old >>ranks; printf cut >>csv
+		../ziaprobe \$(../at now) 1 --ranks ranks 2>first
+		echo old >>ranks
+		printf cut >>csv
 		../ziaprobe \$(../at now) 1 --csv csv --ranks ranks" "$result" "$one_node"
 	run_cases 2
 
@@ -245,9 +248,11 @@ not written by --(csv|ranks), or by an incompatible version; choose a new file"
 		"$(cut -d , -f 1 "$dir/csv-full/ranks" | paste -s -d ' ' -)" 'rank 0'
 	is "$mpi, other: each header was tried" \
 		"$(grep -c 'begins with another header' "$dir/other/out")" 10
-	like "$mpi, older: a row in the columns of the header" "$(sed 1d "$dir/older/csv" | tr '\n' '|')" \
+	like "$mpi, older: a row in the columns of the header" \
+		"$(sed 1d "$dir/older/csv" | tr '\n' '|')" \
 		'2026,2,1\.000,1,old\|cut\|20[^,]*Z,1,[0-9]+\.[0-9]{3},1,[^,]+\|'
 	is "$mpi, older: the ranks are replaced" \
-		"$(sed 's/\(,[^,]*\),.*/\1/' "$dir/older/ranks" | paste -s -d ' ' -)" 'rank,node 0,1'
+		"$(sed 's/\(,[^,]*\),.*/\1/' "$dir/older/ranks" | paste -s -d ' ' -)" \
+		'rank,node 0,1'
 done
 finish

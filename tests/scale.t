@@ -22,8 +22,8 @@ function expect(what, got, expected) {
 }
 BEGIN {
 	cell = "  +-?[0-9]+[.][0-9][0-9][0-9]"
-	place = "  [0-9]+ on [^ ,]+(, (slurmstepd|with [0-9]+ on [^ ,]+|last in: [0-9]+ on [^ ,]+|" \
-		"did not hold))?$"
+	place = "  [0-9]+ on [^ ,]+(, (slurmstepd|with [0-9]+ on [^ ,]+|" \
+		"last in: [0-9]+ on [^ ,]+|did not hold))?$"
 }
 FNR == 1 {
 	file++
@@ -132,8 +132,8 @@ launch alike 4 2 700 n 9 9 1 none ''
 launch rack 4096 16 112 nid 832 895 1 "init of rank [0-9]+ on nid00[0-9]{3} and 1023 more ranks, \
 on 64 of 4096 nodes \(nid\[00832-00895\]\), $excess" "$calls nid008[0-9]{2} is in"
 launch long 10000 8 600 $long 700 9999 7 "init of rank [0-9]+ on ${long}[0-9]{5} and 10631 more \
-ranks, on 1329 of 10000 nodes \($long\[00700,00707,00714,00721,00728,00735,00742\] and 1322 more\), \
-$excess" "$calls ${long}[0-9]{5} is in"
+ranks, on 1329 of 10000 nodes \($long\[00700,00707,00714,00721,00728,00735,00742\] and 1322 \
+more\), $excess" "$calls ${long}[0-9]{5} is in"
 # A clock that is 3 s behind
 launch behind 4 2 100 n 9 9 1 none '' 3
 like 'behind: the clock' "$(grep '^ziaprobe: warning' "$tmp/behind/out")" \

@@ -1042,7 +1042,8 @@ class Contradictions(Case):
          '2026-11-21T09:34:37'
          '.000042Z\n', sub('results.csv', '^.*T09:34:37.*\n', r'\g<0>\g<0>')),
         ('a row of another job', 'results.csv has a row of the start 2025-11-21T09:34:37.000042Z, '
-         'which belongs to no launch\n', sub('results.csv', '^2026(.*T09:34:37.*\n)', r'\g<0>2025\1')),
+         'which belongs to no launch\n',
+         sub('results.csv', '^2026(.*T09:34:37.*\n)', r'\g<0>2025\1')),
         ('results.csv of another job', 'launch 1 on 8 nodes: status 0; its row of results.csv is ',
          lambda files: files.update({'results.csv': flawless(start=1795300000)['results.csv']})),
         ('an output of another job', 'disagree about the job: ziatest-virtual-7 in '
