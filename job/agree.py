@@ -86,7 +86,12 @@ def facts(job, launch):
         ranks=same(ranks.last and ranks.last.rank))
     yield 'host of the slowest rank', everywhere(
         row=same(row.slowest_host), ranks=same(ranks.last and ranks.last.host))
-    yield 'outlier', everywhere(row=same(row.outlier), output=same(stated.get('outlier')))
+    no_outlier = stated.get('no_outlier')
+    yield 'outlier', everywhere(row=same(row.outlier or no_outlier),
+                                output=same(stated.get('outlier') or no_outlier))
+    yield 'host of the outlier', everywhere(
+        row=same(row.outlier_host), output=same(stated.get('outlier_host')),
+        ranks=same(ranks.host_of(row.outlier_rank)))
     yield 'rank of the outlier', everywhere(
         row=same(row.outlier_rank), output=same(stated.get('outlier_rank')))
     yield 'clock offset', everywhere(
@@ -136,8 +141,8 @@ def find_contradiction(job, launch):
         is_cut = launch.status is None and not launch.kept['reason']
         return 'its output is missing or cut' if is_cut and job.has_ended and not wrong else wrong
     key = f'{launch.nodes}-{launch.run}'
-    if 'n' not in launch.stated or not launch.kept['result']:
-        return f'output/{key}.txt lacks the command line or the result'
+    if not {'n', 'time'} <= launch.stated.keys() or not launch.kept['result']:
+        return f'output/{key}.txt lacks the command line, the result or the report'
     if not launch.row:
         return f'its row of results.csv is missing or damaged; its start is {launch.started}'
     if not launch.ranks:

@@ -108,6 +108,12 @@ class Ranks:
     def maximum(self, column):
         return self.summary.get(column, [math.nan])[-1]
 
+    def host_of(self, rank):
+        """The host of a rank, which is text; None if there is no such rank"""
+        if not rank.isdigit() or int(rank) >= self.count:
+            return None
+        return self.hosts[int(rank) * len(self.hosts) // self.count].partition(' (node ')[0]
+
     def label(self, host, is_exchange):
         """Names a node; in an exchange, with its partner."""
         if not is_exchange or host not in self.hosts:

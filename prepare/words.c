@@ -132,11 +132,13 @@ void read_words(char **words, char **command, struct request *request)
 			fail(2, "'%s' is not a launcher; to set a variable, write 'env %s %s'",
 			     words[0], words[0], words + 1 < end ? words[1] : "...");
 	}
-	if (!*end)
+	if (!*end) {
+		last -= last - words > 1 && is_probe(last[-1]);
 		fail(2,
 		     "-- is missing; to measure a program, write -- before it; to launch the "
 		     "benchmark itself, write:\n\t%s -- ziaprobe",
 		     join(command, last) + 1);
+	}
 	program = end + 1;
 	if (*program && strcmp(*program, "--") == 0 && end > words) { /* the launcher's own */
 		end++;
