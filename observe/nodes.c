@@ -1,7 +1,7 @@
 /*
  * nodes.c - on how many nodes the job runs, if N, the number of processes per node, is not given
  *
- * If ranks disagreed on N, they would wait for each other for ever, also in the user's program. So
+  * If ranks disagreed on N, they would wait for each other for ever, even in the user's program. So
  * N is never the number of ranks on this node, which differs if the job is uneven, but the size
  * divided by a number of nodes that is the same on all ranks. Where that comes from follows from
  * the launcher alone. A rank that gets only a part of the answer must end the job; a launcher that

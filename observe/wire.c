@@ -80,7 +80,7 @@ static bool contains(const void *data, size_t size, const char *text)
 	return memmem(data, size, text, strlen(text)) != NULL;
 }
 
-static bool asks_for_mapping; /* the command that was written last */
+static bool asks_for_mapping; /* whether the last command did */
 
 /* Appends the SIZE bytes at DATA to the mapping. */
 static void add_to_mapping(const void *data, size_t size)

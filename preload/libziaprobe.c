@@ -26,7 +26,7 @@ int benchmark(int argc, char **argv); /* of ziaprobe.c */
 
 static char *arguments; /* the value of ZIAPROBE, or NULL if this process is not to be measured */
 static atomic_bool called; /* set by the first call, which is measured */
-static bool start_only; /* whether --start-only is among them */
+static bool start_only; /* whether --start-only is among the arguments */
 static bool uses_sessions;
 static const char *stub; /* why a call that reached no MPI was not measured */
 
@@ -208,7 +208,7 @@ static int measure(const struct call *call, void *address)
 	}
 	uselocale(before); /* glibc's C locale is static, and need not be freed */
 	end_observation();
-	if (start_only && !prints) /* The one that prints must not be ended before. */
+	if (start_only && !prints) /* Let the process that prints finish first. */
 		sleep_second();
 	if (start_only)
 		end_program(status == 0 ? 0 : 1);

@@ -641,6 +641,8 @@ like 'words: the options with a program' "$out" ".*\[ZIAPROBE=[0-9]{10},[0-9]{1,
 # ... and what is wrong with it
 wrong 'no --' "-- is missing; to measure a program, write -- before it; to launch the benchmark \
 itself, write:\|	ziatest -q srun 'a b' -n 4 -- ziaprobe" -q srun 'a b' -n 4
+wrong 'no --, before ziaprobe' "-- is missing; .* write:\|	ziatest fake -n 4 -- ziaprobe" \
+	fake -n 4 ziaprobe
 wrong 'quotes and a program' "'fake -n' is not a launcher; leave out the quotes, as in 'ziatest \
 fake -n 4 -- ./a', or write N, .*" 'fake -n' 4 -- ./a
 wrong 'X=1' "'X=1' is not a launcher; to set a variable, write 'env X=1 fake'" X=1 fake -- ./a
