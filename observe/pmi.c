@@ -46,45 +46,35 @@ EXPORTED int PMI2_KVS_Fence(void)
 	return end_call(fence, kvs_fence ? kvs_fence() : -1);
 }
 
-enum { PMIX_RANK_WILDCARD = -2, PMIX_UINT32 = 14, PMIX_ERR_NOT_FOUND = -46 };
-
 static function *pmix; /* a function of the PMIx library whose fence this rank has entered */
 
-/* Returns on how many nodes the job runs, according to that library. Returns NOBODY_TOLD if no such
- * library was seen or if the launcher has not told it, and NOT_TOLD if the look-up fails otherwise.
- * The structures are those of PMIx 2 to 5. */
+/* Returns on how many nodes the ranks of this job run, according to that library. Returns
+ * NOBODY_TOLD if no such library was seen, or if it cannot say so, and NOT_TOLD if the look-up
+ * fails. (The key pmix.num.nodes counts the nodes of an allocation, with Open MPI 5.) */
 int pmix_nodes(void)
 {
-	struct {
-		char nspace[256];
-		int rank;
-	} job = {"", PMIX_RANK_WILDCARD};
-	struct {
-		uint16_t type;
-		union {
-			uint32_t number;
-			void *largest[3]; /* and the alignment */
-		} data;
-	} *value = NULL;
-	int (*get)(void *proc, const char *key, void *info, size_t infos, void *value);
+	int (*resolve_nodes)(const char *nspace, char **list);
 	const char *nspace = getenv("PMIX_NAMESPACE");
-	int nodes = NOT_TOLD, status;
+	char *list = NULL; /* "n1,n2" */
+	int nodes = 1;
 	Dl_info object;
 
 	if (!nspace || !pmix || !dladdr(*(void **)&pmix, &object))
 		return NOBODY_TOLD;
-	*(void **)&get = find_in_file(object.dli_fname, "PMIx_Get");
-	if (!get) /* a tracer's fence */
-		get = (__typeof__(get))find_anywhere("PMIx_Get");
-	snprintf(job.nspace, sizeof job.nspace, "%s", nspace);
-	status = get ? get(&job, "pmix.num.nodes", NULL, 0, &value) : PMIX_ERR_NOT_FOUND;
-	if (status == PMIX_ERR_NOT_FOUND)
-		nodes = NOBODY_TOLD;
-	else if (status == 0 && value->type == PMIX_UINT32 && value->data.number > 0)
-		nodes = (int)value->data.number;
-	free(value);
+	*(void **)&resolve_nodes = find_in_file(object.dli_fname, "PMIx_Resolve_nodes");
+	if (!resolve_nodes) /* a tracer's fence */
+		resolve_nodes = (__typeof__(resolve_nodes))find_anywhere("PMIx_Resolve_nodes");
+	if (!resolve_nodes)
+		return NOBODY_TOLD;
+	if (resolve_nodes(nspace, &list) != 0 || !list || !*list)
+		return NOT_TOLD;
+	for (const char *at = list; *at; at++)
+		nodes += *at == ',';
+	free(list);
 	return nodes;
 }
+
+enum { PMIX_RANK_WILDCARD = -2 };
 
 /* Returns whether PROCS, an array of COUNT pmix_proc_t, means all ranks. It does if it is empty or
  * contains only the rank PMIX_RANK_WILDCARD. */
