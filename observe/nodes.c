@@ -1,11 +1,11 @@
 /*
  * nodes.c - on how many nodes the job runs, if N, the number of processes per node, is not given
  *
-  * If ranks disagreed on N, they would wait for each other for ever, even in the user's program. So
+ * If ranks disagreed on N, they would wait for each other for ever, even in the user's program. So
  * N is never the number of ranks on this node, which differs if the job is uneven, but the size
- * divided by a number of nodes that is the same on all ranks. Where that comes from follows from
- * the launcher alone. A rank that gets only a part of the answer must end the job; a launcher that
- * answers no rank is an error that all ranks notice.
+ * divided by a number of nodes that is the same on all ranks. The launcher alone determines where
+ * that number comes from. A rank that gets only a part of the answer must end the job; a launcher
+ * that answers no rank is an error that all ranks notice.
  *
  * On the clock, if N is not given: all of it. PMIx takes some 40 us to answer, the others take
  * less.
