@@ -1038,8 +1038,8 @@ class Contradictions(Case):
          lambda files: files.pop('ranks-4-2.csv')),
         ('launches that are exchanged', 'launch 3 on 8 nodes did not start after launch 2 on 8 '
          'nodes\n', exchange),
-        ('an outlier that the output lacks', 'disagree about the outlier: init in results.csv, none '
-         'in output/8-1.txt\n', cell_of('results.csv', 2, 'outlier', 'init')),
+        ('an outlier that the output lacks', 'disagree about the outlier: init in results.csv, '
+         'none in output/8-1.txt\n', cell_of('results.csv', 2, 'outlier', 'init')),
         ('an output without its report', 'lacks the command line, the result or the report\n',
          sub('output/8-1.txt', '^601.000 ms.*\n', '')),
         ('another MPI library', 'disagree about the MPI library: ',
