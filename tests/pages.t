@@ -134,9 +134,9 @@ is 'the trace is that of the sample' \
 	"$(wc -l <"$tmp/trace") $(shown "$tmp/trace" example-output/4-nodes-trace.txt)" '8 '
 group=example-output/slow-group
 is 'the outlier of a group of nodes is that of the sample' \
-	"$(grep '^    outlier: ' doc/diagnosis.md)" "    $(grep '^outlier: ' $group/output.txt)"
+	"$(grep '^    outlier: ' doc/slow.md)" "    $(grep '^outlier: ' $group/output.txt)"
 is 'the slow nodes are those of the sample' \
-	"$(excerpt doc/diagnosis.md 'ranks.csv: ' '^The title' | sed '$d')" \
+	"$(excerpt doc/slow.md 'ranks.csv: ' '^The title' | sed '$d')" \
 	"$(cat $group/summary.txt)"
 is 'the growth of a launch is that of the example' "$(sed -n 's/^    \(from .*\)/\1/p' \
 	doc/launch.md)" "$(grep '^from' example-output/submission/summary.txt)"
@@ -147,14 +147,11 @@ while read -r page figure; do
 		sh -c 'for page; do tr -s "\n" " " <"$page" | grep -qF "$0" || exit 1; done' \
 		"$figure" "$page" tests/bench/README.md
 done <<-END
-	doc/costs.md 1.000
-	doc/costs.md 0.986
-	doc/costs.md 1.022
-	doc/costs.md about 43 MiB
-	doc/costs.md 0.3 MiB
-	doc/costs.md 0.9975
-	doc/costs.md 0.977
-	doc/costs.md 1.010
+	doc/administrators.md about 43 MiB
+	doc/administrators.md 0.3 MiB
+	doc/administrators.md 0.9975
+	doc/administrators.md 0.977
+	doc/administrators.md 1.010
 	doc/bids.md 598 ms
 	doc/bids.md 533 ms
 END
