@@ -76,7 +76,7 @@ class Case(tap.Case):
         for name, commands in lines.items():
             with open(name + '.plan', 'w') as file:
                 file.writelines(line + '\n' for line in commands)
-        return ['run %s.plan' % name for name in lines]
+        return ['run %s.plan -- p' % name for name in lines]
 
     def compare(self, *arguments, csv_file='x.csv'):
         """Runs compare in this process. Returns its status, and what it printed."""
@@ -156,8 +156,8 @@ class Words(Case):
         status, err, out = self.compare(*commands)
         self.assertEqual((status, err), (0, ''))
         self.matches(out, '''\
-A  run A.plan
-B  run B.plan
+A  run A.plan -- p
+B  run B.plan -- p
 
 A  10 launches ... ms (... to ...)
 B  10 launches ... ms (... to ...)
@@ -255,7 +255,7 @@ no difference found: C takes between 0.0 % less and 0.0 % more time than A
         status, err, out = self.compare(*self.plan(A=map(row, noise(10))))
         self.assertEqual((status, err), (0, ''))
         self.matches(out, '''\
-A  run A.plan
+A  run A.plan -- p
 
 A  10 launches ... ms (... to ...)
 
@@ -358,16 +358,16 @@ class Launches(Case):
     def test_the_same_command_twice(self):
         commands = self.plan(A=[row(500)] * 20) * 2
         out = self.compare('-n', '6', *commands)[2]
-        self.assertIn('\nB  run A.plan (2)\n', out)
+        self.assertIn('\nB  run A.plan -- p (2)\n', out)
 
     def test_prepare(self):
         commands = self.plan(A=map(row, noise(6)), B=map(row, noise(6)))
         self.compare('-n', '6', '--prepare', 'echo a >>argv', '--prepare', 'echo b >>argv',
                      *commands)
         with open('argv') as file:
-            lines = [line.strip()[-7:] for line in file]
+            lines = [line.split(' run')[-1].strip() for line in file]
         self.assertEqual({(lines[i], lines[i + 1]) for i in range(0, 28, 2)},
-                         {('a', ' A.plan'), ('b', ' B.plan')})
+                         {('a', 'A.plan -- p'), ('b', 'B.plan -- p')})
 
     def test_prepare_fails(self):
         status, err, out = self.compare('--prepare', 'exit 3', *self.plan(A=[row(500)]))
@@ -377,15 +377,18 @@ class Launches(Case):
     @each(('nothing', ['-n', '6'], 'the following arguments are required: commands'),
           ('not quoted', ['srun', '-N', '4', '--', './a'],
            "unknown option '-N'; quote each command, as in 'srun -N 4 ... -- ziaprobe'"),
-          ('one word', ['srun'], "'srun' is not a whole command; quote each command..."),
+          *((command, [command], "'%s' is not a whole command; quote each..." % command)
+            for command in ('srun', '2', '--ppn 2 srun', 'srun -N 4 ziaprobe')),
+          ('options', ['-v srun -N 4 -- ziaprobe'], "'-v srun -N 4 -- ziaprobe': option -v not "
+           'recognized; before the launcher, only --ppn N is possible'),
           ('an open quote', ["srun 'a"], '\'srun \'a\': no closing quotation'),
-          ('too few', ['-n', '5', 'a b'], '-n must be from 6 to 300, not 5'),
-          ('too many', ['-n', '301', 'a b'], '-n must be from 6 to 300, not 301'),
-          ('no time', ['-t', '0', 'a b'], '-t must be a whole number of seconds, not 0'),
-          ('five commands', ['a b'] * 5, '5 commands; at most 4 can be compared'),
-          ('prepare twice', ['--prepare', 'a', '--prepare', 'b', 'a b', 'a b', 'a b'],
+          ('too few', ['-n', '5', 'a -- b'], '-n must be from 6 to 300, not 5'),
+          ('too many', ['-n', '301', 'a -- b'], '-n must be from 6 to 300, not 301'),
+          ('no time', ['-t', '0', 'a -- b'], '-t must be a whole number of seconds, not 0'),
+          ('five commands', ['a -- b'] * 5, '5 commands; at most 4 can be compared'),
+          ('prepare twice', ['--prepare', 'a', '--prepare', 'b', 'a -- b', 'a -- b', 'a -- b'],
            'give --prepare once, or once for each command'),
-          ('a file and a command', ['ziatest', 'a b'],
+          ('a file and a command', ['ziatest', 'a -- b'],
            "'ziatest' is a file; only launches that take turns can be compared. Whether launches "
            'have changed since other days is a question for summarize'))
     def usage(self, arguments, error):
@@ -400,18 +403,18 @@ class Launches(Case):
 
     def test_the_file_exists(self):
         open('x.csv', 'w').close()
-        status, err, _ = self.compare('a b')
+        status, err, _ = self.compare('a -- b')
         self.assertEqual((status, err), (
             2, 'compare: error: x.csv exists; a comparison needs a new file\n'))
 
     def test_no_directory(self):
-        status, err, _ = self.compare('a b', csv_file='no/x.csv')
+        status, err, _ = self.compare('a -- b', csv_file='no/x.csv')
         self.assertEqual(status, 2)
         self.assertEqual(err, 'compare: error: no/x.csv: No such file or directory\n')
 
     def test_ziatest_is_not_there(self):
         os.unlink('ziatest')
-        status, err, _ = self.compare('a b')
+        status, err, _ = self.compare('a -- b')
         self.assertEqual(status, 2)
         self.assertRegex(err, r"compare: error: [^ ]*/ziatest: No such file or directory\n\Z")
 
