@@ -4,6 +4,7 @@ that does what the case has planned; and a real delay on a real cluster. helpers
 run one case."""
 import contextlib
 import csv
+import glob
 import importlib.machinery
 import importlib.util
 import io
@@ -84,7 +85,8 @@ class Case(tap.Case):
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
                 mock.patch.object(compare, 'ZIATEST', os.path.abspath('ziatest')):
             try:
-                status = self.call(compare.main, ['--csv', csv_file, *arguments])
+                status = self.call(compare.main,
+                                   ['--csv', csv_file] * bool(csv_file) + [*arguments])
             except SystemExit as end:  # argparse
                 status = end.code
         self.show('status %s' % status, err.getvalue() + out.getvalue())
@@ -283,21 +285,36 @@ the first launch of each is not counted; all rows are in x.csv
     def test_a_comparison_is_printed_again(self):
         plan = list(map(row, noise(10)))
         plan[4] = 'exit 1'
-        status, _, out = self.compare(*self.plan(A=map(row, noise(10)), B=plan))
-        again = self.compare('x.csv', csv_file='y.csv')
-        self.assertEqual(again[::2], (status, out.split('\n\nthe first launch')[0] + '\n'))
-        self.assertFalse(os.path.exists('y.csv'))
+        status, _, out = self.compare('--prepare', ': a', '--prepare', ': b',
+                                      *self.plan(A=map(row, noise(10)), B=plan))
+        self.assertIn('B  run B.plan -- p\n   prepared by: : b\n\n', out)
+        self.assertEqual(self.compare('x.csv', csv_file=None), (status, '', out))
 
     def test_a_file_that_is_cut_is_printed_again(self):
         self.compare(*self.plan(A=map(row, noise(10)), B=map(row, noise(10))))
         os.truncate('x.csv', os.path.getsize('x.csv') - 30)
-        out = self.compare('x.csv')[2]
+        out = self.compare('x.csv', csv_file=None)[2]
+        self.assertIn('ended after 9 of 10 turns', out)
         self.assertEqual(sorted(re.findall('([0-9]+) launches  ', out)), ['10', '9'])
         self.assertIn('no difference found', out)
 
     def test_a_file_of_failures(self):
         self.compare(*self.plan(A=['exit 1']))
-        self.assertEqual(self.compare('x.csv'), (1, '', 'no launch counts\n'))
+        self.assertEqual(self.compare('x.csv', csv_file=None), (1, '', 'no launch counts\n'))
+
+    @each(('no time', r',\d+\.\d+,', ',x,'), ('time 0', r',\d+\.\d+,', ',0,'),
+          ('an endless phase', ',10.000,', ',inf,'), ('no turn', ',1,10,0,', ',?,10,0,'),
+          ('too few cells', ',PMIx,', ','), ('too many', ',PMIx,', ',PMIx,,'))
+    def damaged(self, old, new):
+        self.compare(*self.plan(A=map(row, noise(10))))
+        with open('x.csv') as file:
+            lines = file.read().splitlines(True)
+        lines[2] = re.sub(old, new, lines[2], 1)
+        with open('x.csv', 'w') as file:
+            file.writelines(lines)
+        self.assertEqual(self.compare('x.csv', csv_file=None), (
+            2, "compare: error: line 3 of 'x.csv' is damaged; delete this line, or use the "
+            'original file\n', ''))
 
     def test_the_columns_are_aligned_whatever_their_digits(self):
         sides = [compare.Side(name, name, [], None) for name in 'AB']
@@ -347,7 +364,8 @@ class Launches(Case):
     def test_the_rows(self):
         self.compare('-n', '20', *self.plan(A=map(row, noise(20)), B=map(row, noise(20))))
         rows = self.rows()
-        self.assertEqual(list(rows[0]), [*compare.Row._fields, 'turn', 'status', 'command'])
+        self.assertEqual(list(rows[0]), [*compare.Row._fields, 'turn', 'turns', 'status',
+                                         'command', 'prepare'])
         self.assertEqual([row['turn'] for row in rows],
                          [str(turn) for turn in range(21) for _ in 'AB'])
         self.assertEqual([row['command'][4] for row in rows[:2]], ['A', 'B'])
@@ -373,6 +391,13 @@ class Launches(Case):
         status, err, out = self.compare('--prepare', 'exit 3', *self.plan(A=[row(500)]))
         self.assertEqual((status, err, out), (
             2, 'compare: error: the command of --prepare failed with status 3: exit 3\n', ''))
+        self.assertFalse(os.path.exists('x.csv'))  # It would have no row.
+
+    def test_no_file_is_named(self):
+        for _ in range(2):  # in the same second
+            self.compare('-n', '6', *self.plan(A=map(row, noise(6))), csv_file=None)
+            os.unlink('A.plan.count')
+        self.assertEqual(len(glob.glob('compare-*Z.csv')), 2)
 
     @each(('nothing', ['-n', '6'], 'the following arguments are required: commands'),
           ('not quoted', ['srun', '-N', '4', '--', './a'],
@@ -388,6 +413,8 @@ class Launches(Case):
           ('five commands', ['a -- b'] * 5, '5 commands; at most 4 can be compared'),
           ('prepare twice', ['--prepare', 'a', '--prepare', 'b', 'a -- b', 'a -- b', 'a -- b'],
            'give --prepare once, or once for each command'),
+          ('a file and an option', ['ziatest'], "'ziatest' is a file, which is printed again; give "
+           'it without options'),
           ('a file and a command', ['ziatest', 'a -- b'],
            "'ziatest' is a file; only launches that take turns can be compared. Whether launches "
            'have changed since other days is a question for summarize'))
@@ -397,7 +424,7 @@ class Launches(Case):
         self.assertEqual((status, out, os.path.exists('x.csv')), (2, '', False))
 
     def test_a_log(self):
-        status, err, _ = self.compare('ziatest')
+        status, err, _ = self.compare('ziatest', csv_file=None)
         self.assertEqual(status, 2)
         self.assertRegex(err, "^compare: error: 'ziatest' is a file that compare did not write; ")
 
@@ -452,11 +479,11 @@ class Failures(Case):
         self.assertEqual(sum(each['time_ms'] == '' for each in self.rows()), 2)
 
     def test_three_in_a_row(self):
-        plan = [*map(row, noise(7)), 'exit 1', 'exit 1', 'exit 1']
+        plan = [*map(row, noise(6)), 'exit 1', 'exit 1', 'exit 1']
         status, err, out = self.compare(*self.plan(A=map(row, noise(10)), B=plan))
         self.assertEqual(status, 1)
         self.assertRegex(err, r'compare: error: B failed 3 times in a row\n\Z')
-        self.assertIn('ended in turn 10 of 10; the first launch', out)
+        self.assertRegex(out, 'ended after [89] of 10 turns; the first launch')
         self.assertIn('no difference found', out)
 
     def test_too_few_are_left(self):
@@ -508,7 +535,7 @@ class Signals(Case):
         self.running.send_signal(number)  # typed twice
         out, err = self.running.communicate(timeout=60)
         self.assertEqual((self.running.returncode, err), (status, ''))
-        self.matches(out, '...\nno difference found: ...\nended in turn 8 of 9; the first...')
+        self.matches(out, '...\nno difference found: ...\nended after 7 of 9 turns; the first...')
         self.assertTrue(os.path.exists('ended'), 'the launcher could end its ranks')
         self.assertGreaterEqual(len(self.rows()), 16)
 
