@@ -25,7 +25,9 @@ SHARE, MOST, MARGIN = 0.95, 3, 0.05
 # odd nights hardly change.
 SPREADS, SOME, DEVIATION = 3, 5, 1.4826
 SMALLEST = 100000000  # bytes of the executable: the specification's 100 MB
-LATEST = 60  # seconds, for a clock that is set back: environment.txt precedes the launches
+# Seconds by which environment.txt may be later than the first launch, whose clock may be set back,
+# and by which it may be earlier, whatever delays the launch
+LATEST, EARLIEST = 60, 3600
 SCRIPTS = [os.path.join(os.path.dirname(os.path.realpath(__file__)), name)
            for name in ('../run_ziatest.sh', 'launches')]
 SETTING = re.compile(r'(RUNS|SWEEP|PPN|TIMEOUT|SYSTEM_NODES|SRUN_OPTIONS)='  # a setting alone
@@ -64,8 +66,9 @@ def contradictions(job):
         for start in sorted(job.rows.keys() - {launch.started for launch in job.asked}):
             yield f'results.csv has a row of the start {start}, which belongs to no launch'
     first = min((launch.started for launch in job.asked if launch.started), default='')
-    if first and re.match(r'2[0-9-]{9}T[0-9:]{8}Z\Z', job.date) and \
-            seconds_between(first, job.date) > LATEST:
+    if first and re.match(r'2[0-9-]{9}T[0-9:]{8}Z\Z', job.date) and (
+            seconds_between(first, job.date) > LATEST or
+            job.asked[0].started == first and seconds_between(job.date, first) > EARLIEST):
         yield f'environment.txt is of {job.date}, but the first launch started at {first:.19}Z'
 
 def changed_files(job):

@@ -56,6 +56,7 @@ STATED = re.compile(
     r'^outlier: (?P<outlier>[a-z]+) of rank (?P<outlier_rank>[0-9]+) on '
     r'(?P<outlier_host>[^ ,\n]+)|^outlier: (?P<no_outlier>none|unknown)|'
     r'^clock offset: (?P<offset>-?[0-9]+\.[0-9]+ m?s) '
+    r'(?:\(\+/- (?P<bound>[0-9]+\.[0-9]+ ms)\), (?P<offset_host>[^ ,\n]+))?'  # in s, rounded up
     r'(?:.*corrected time (?P<corrected>[0-9]+\.[0-9]+ m?s))?|'
     r'^MPI: +(?P<mpi>[^,\n]*[^, \n])|'
     r'^executable: .*, (?P<bytes>[0-9]+) bytes$')

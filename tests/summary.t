@@ -938,6 +938,17 @@ def exchange(files):
         files[name] = files[name].replace(f'ranks-8-{other}.csv', f'ranks-8-{run}.csv')
 
 
+CLOCK = ('clock offset: -0.067 ms (+/- 0.010 ms), n2 against n1, the launch node; corrected time '
+         '601.000 ms (launch)\n')
+
+
+def clock_of(name, value):
+    def edit(files):
+        files.sub('output/8-1.txt', '^fences', CLOCK + 'fences')
+        files.cell('results.csv', 2, name, value)
+    return edit
+
+
 DISAGREE = 'launch 1 on 8 nodes: status 0; its files disagree about the '
 
 
@@ -1061,6 +1072,13 @@ class Contradictions(Case):
         ('an environment of a later job of the same number', 'environment.txt is of 2026-11-22T09:'
          '33:54Z, but the first launch started at 2026-11-21T09:33:57Z\n',
          lambda files: files.add(DATE='2026-11-22T09:33:54Z')),
+        ('an environment of an earlier job of the same number', 'environment.txt is of 2026-11-21T'
+         '07:33:54Z, but the first launch started at 2026-11-21T09:33:57Z\n',
+         lambda files: files.add(DATE='2026-11-21T07:33:54Z')),
+        ('a bound in results.csv', DISAGREE + 'bound of the clock offset: 9.000 ms in results.csv, '
+         '0.010 ms in output/8-1.txt\n', clock_of('offset_bound_ms', '9.000')),
+        ('a host of the clock offset', DISAGREE + 'host of the clock offset: n3 in results.csv, n2 '
+         'in output/8-1.txt\n', clock_of('offset_host', 'n3')),
         ('a launch that was not asked for', 'launch 4 on 4 nodes is not one that RUNS and SWEEP '
          'ask '
          'for\n', unasked),
