@@ -54,6 +54,8 @@ def problems(job):
 
 def contradictions(job):
     """Yields how files that are not about a single launch contradict the others."""
+    if not job.script:
+        yield 'environment.txt is cut: it lacks the batch script'
     for nodes, run in sorted(job.launches.keys() - {(each.nodes, each.run) for each in job.asked}):
         yield f'launch {run} on {plural(nodes, "node")} is not one that RUNS and SWEEP ask for'
     for start in job.repeated:

@@ -93,10 +93,13 @@ class File:
         numbers. Meanwhile, SELF.TEXT is the text of the row, and SELF.LINE the number of its line.
         SELF.DAMAGED collects the numbers of damaged lines. Another header, of any version, holds
         from there on. Empty lines and those that begin with # are left out."""
-        lines = self.lines()
+        lines, self.line = self.lines(), 1
         self.text = next(lines, '')
+        while self.text[:1] in ('#', '\n'):
+            self.text = next(lines, '')
+            self.line += 1
         is_whole = self.text.endswith('\n')  # the preceding line, of which lines() may yield parts
-        self.line, self.damaged = 1, [] if is_whole else [1]
+        self.damaged = [] if is_whole else [self.line]
         if self.text.endswith('\r\n'):
             raise Unreadable(f'{self.name} has Windows line endings; convert it with dos2unix')
         first = self.text.split(',')[0]
@@ -242,6 +245,7 @@ def read_csv(path):
         start, file = opened.peek(), File(opened, os.path.basename(path))
         if is_archive(start):
             return None
+        start = re.sub(rb'\A(#.*\n|\n)+', b'', start)
         if start.startswith(b'started,'):
             return Log(file)
         if not start.startswith(b'rank,'):

@@ -269,7 +269,8 @@ class Problems(Case):
         ('facts that are missing', 1, 'Ziatest: job unknown on unknown, unknown, Open MPI '
          'v4.1.4\n...\ncompute nodes    8 of - (...\nnodes            -; Slurm -\nexecutable       '
          '104913536 bytes (at least 100000000 required), on -\nbuild            commit -, sources '
-         'changed\n...Problems\nbuild.txt is missing\nchanges.diff is missing\n\n', bare),
+         'changed\n...Problems\nbuild.txt is missing\nchanges.diff is missing\nenvironment.txt is cut: it '
+         'lacks the batch script\n\n', bare),
         ('a program that was rebuilt', 1,
          'Problems\nziaprobe was rebuilt while the job ran or waited\n',
          lambda files: files.sub('build.txt', '^.*  ziaprobe$', '0' * 64 + '  ziaprobe')),
@@ -1072,6 +1073,8 @@ class Contradictions(Case):
         ('an environment of a later job of the same number', 'environment.txt is of 2026-11-22T09:'
          '33:54Z, but the first launch started at 2026-11-21T09:33:57Z\n',
          lambda files: files.add(DATE='2026-11-22T09:33:54Z')),
+        ('an environment that is cut', 'environment.txt is cut: it lacks the batch script\n',
+         sub('environment.txt', '^\t.*\n', '')),
         ('an environment of an earlier job of the same number', 'environment.txt is of 2026-11-21T'
          '07:33:54Z, but the first launch started at 2026-11-21T09:33:57Z\n',
          lambda files: files.add(DATE='2026-11-21T07:33:54Z')),
@@ -1419,7 +1422,7 @@ class Log(Case):
     def leaves_out(self, line):
         rows = log((60, 0, 'init'))
         rows[28:28], rows[60:60] = [line], [line]
-        self.logged(0, WARM + MEDIANS + NO_CHANGE, rows)
+        self.logged(0, WARM + MEDIANS + NO_CHANGE, text([line, HEADER, *rows]))
 
     @each(('a header that is cut off', 'started,nodes,pp'), ('another header', 'started,turns'))
     def does_not_follow(self, header):
