@@ -20,9 +20,9 @@ LAST, FEWEST, NIGHTS = 5, 20, 3
 # differ by at least MARGIN.
 SHARE, MOST, MARGIN = 0.95, 3, 0.05
 # The launches of one night are alike. Therefore, the median of the last night must also be more
-# than SPREADS spreads away from that of the medians of at least SOME earlier nights. A spread is
-# their standard deviation, estimated by DEVIATION times the median absolute deviation, which a few
-# odd nights hardly change.
+# than SPREADS spreads away from that of the medians of the earlier nights, at least SOME. A spread
+# is their standard deviation, estimated by DEVIATION times the median absolute deviation, which a
+# few odd nights hardly change. A night of more than LAST launches counts as several.
 SPREADS, SOME, DEVIATION = 3, 5, 1.4826
 SMALLEST = 100000000  # bytes of the executable: the specification's 100 MB
 # Seconds by which environment.txt may be later than the first launch, whose clock may be set back,
@@ -207,11 +207,12 @@ def change(launches):
 def is_confirmed(launches, sign):
     """Tells whether the last night is beyond the spread of the earlier ones, or whether the same
     change was already seen on the night before. SIGN is what change() returns."""
-    *earlier, last = [statistics.median(row.time_ms for row in night)
-                      for night in nights(launches)]
+    by_night = nights(launches)
+    *earlier, last = [statistics.median(row.time_ms for row in night[max(0, end - LAST):end])
+                      for night in by_night for end in range(len(night), 0, -LAST)[::-1]]
     usual = statistics.median(earlier)
     deviation = statistics.median(abs(time - usual) for time in earlier)
-    if len(earlier) >= SOME and sign * (last - usual) > SPREADS * DEVIATION * deviation:
+    if len(by_night) > SOME and sign * (last - usual) > SPREADS * DEVIATION * deviation:
         return True
     until_then = [row for row in launches if row.night != launches[-1].night]
     return change(until_then)[0] == sign

@@ -1293,6 +1293,8 @@ class Log(Case):
         ('a night within the spread of the earlier ones', 0, ANY + NO_CHANGE,
          log(*UNLIKE, (5, 190, 'init'))),
         ('a night beyond it', 1, ANY + SLOWER, log(*UNLIKE, (5, 225, 'init'))),
+        ('the last launches of a long night', 1, ANY + SLOWER,
+         log((570, 0, 'init'), (5, 100, 'init'), per_night=50)),
         ('a second such night', 1, ANY + SLOWER, log(*UNLIKE, (5, 150, 'init'), (5, 170, 'init'))),
         ('a second such night, the first of which was faster', 0, ANY + NO_CHANGE,
          log(*UNLIKE, (5, -90, 'init'), (5, 170, 'init'))),
