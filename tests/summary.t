@@ -269,8 +269,8 @@ class Problems(Case):
         ('facts that are missing', 1, 'Ziatest: job unknown on unknown, unknown, Open MPI '
          'v4.1.4\n...\ncompute nodes    8 of - (...\nnodes            -; Slurm -\nexecutable       '
          '104913536 bytes (at least 100000000 required), on -\nbuild            commit -, sources '
-         'changed\n...Problems\nbuild.txt is missing\nchanges.diff is missing\nenvironment.txt is cut: it '
-         'lacks the batch script\n\n', bare),
+         'changed\n...Problems\nbuild.txt is missing\nchanges.diff is missing\n'
+         'environment.txt is cut: it lacks the batch script\n\n', bare),
         ('a program that was rebuilt', 1,
          'Problems\nziaprobe was rebuilt while the job ran or waited\n',
          lambda files: files.sub('build.txt', '^.*  ziaprobe$', '0' * 64 + '  ziaprobe')),
