@@ -123,11 +123,15 @@ void read_words(char **words, char **command, struct request *request)
 	while (*last)
 		last++;
 	if (end > words && !find_program(words[0])) {
+		/* A launch line for the original's form may end in the option that takes N. */
+		int lacks_n = end == words + 1 && matches(words[0], "[ \t\n]-[^ \t\n=]*$");
+
 		if (strpbrk(words[0], " \t\n"))
 			fail(2,
 			     "'%s' is not a launcher; leave out the quotes, as in 'ziatest "
-			     "%s%s%s', or write N, the number of processes per node, before it",
-			     words[0], words[0], join(words + 1, last), *end ? "" : " -- ziaprobe");
+			     "%s%s%s%s', or write N, the number of processes per node, before it",
+			     words[0], words[0], lacks_n ? " N" : "", join(words + 1, last),
+			     *end ? "" : " -- ziaprobe");
 		if (strchr(words[0], '='))
 			fail(2, "'%s' is not a launcher; to set a variable, write 'env %s %s'",
 			     words[0], words[0], words + 1 < end ? words[1] : "...");

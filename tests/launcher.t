@@ -377,7 +377,7 @@ wrong '-n4' "unknown option or missing value: '-n4'" -v -n4 fake
 wrong 'no file name' 'empty file name for --csv or --ranks; name a file' --csv '' 4 fake
 wrong 'no arguments' "the launcher is missing, as in 'ziatest srun .* -- ziaprobe'"
 wrong 'N as a file' "'mpirun -n' is not a launcher; leave out the quotes, as in 'ziatest mpirun -n \
--- ziaprobe', or write N, the number of processes per node, before it" --csv 4 'mpirun -n'
+N -- ziaprobe', or write N, the number of processes per node, before it" --csv 4 'mpirun -n'
 wrong '--ppn and N' '--ppn 2 and N = 4 are both given; leave out --ppn' --ppn 2 4 fake
 for n in 0 4x ''; do
 	wrong "--ppn '$n'" "--ppn $needed '$n'" --ppn "$n" fake -- ziaprobe
