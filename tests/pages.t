@@ -1,9 +1,9 @@
 #!/bin/sh
-# The pages, and the manual page: the options, columns, messages, settings and files that they name
+# The pages, and the manual page: the options, columns, settings and files that they name
 # are those of the programs, their excerpts are those of the samples, and their links lead somewhere
 . "$(dirname "$0")/lib.sh"
 
-reference=doc/reference.md messages=doc/messages.md
+reference=doc/reference.md
 pages="$(echo ./*.md doc/*.md) example-output/README.md tests/README.md tests/CONTRIBUTING.md
 	tests/bench/README.md"
 slow=example-output/4-nodes-slow.txt
@@ -16,12 +16,6 @@ section() {
 # first_column: prints the names in the first column of the tables in standard input, one a line
 first_column() {
 	sed -n 's/^| *\([^|]*\)|.*/\1/p' | grep -oE '[A-Za-z_][A-Za-z0-9_./-]*' | sort
-}
-
-# items: prints the text in backquotes with which each item of the lists in standard input begins,
-# one a line
-items() {
-	sed -n 's/^- `\([^`]*\)`.*/\1/p'
 }
 
 # excerpt FILE FIRST LAST: prints the indented lines of FILE from that which matches FIRST to the
@@ -97,30 +91,6 @@ is 'every column on the pages exists' "$(cat $pages |
 for file in 4-nodes.csv:csv submission/results.csv:csv 4-nodes-ranks.csv:ranks; do
 	is "${file%:*}: its header" "$(head -n 1 "example-output/${file%:*}")" \
 		"$(head -n 1 "$tmp/${file#*:}")"
-done
-
-# Messages: each item of the page is the beginning of a message, in which '...' stands for what the
-# program fills in.
-perl -0777 -ne 's/\x27"\x27//g; s/(?<!\\)"\s*"//g;
-	print $1 ? "message: $2\n" : "$2\n"
-		while /(\bfail\(\d[^"]*|print_(?:error|warning)\(|return )?\s*"((?:[^"\\]|\\.)*)"/g
-	' ./*.c prepare/*.c observe/*.c explain/*.c preload/*.c |
-	sed '/timeout of/!s/^ziaprobe: error: /message: /
-		s/%[.0-9]*[a-z]*[sduf]/.../g' >"$tmp/strings"
-sed '/^## Messages of other/,$d' $messages | items >"$tmp/known"
-is 'every message on the page exists' "$(while read -r message; do
-	grep -qFe "$message" -e "${message#nothing was measured: }" "$tmp/strings" ||
-		echo "$message"
-done <"$tmp/known")" ''
-is 'every error and warning is on the page' \
-	"$(grep '^message: .* .' "$tmp/strings" | grep -v -e 'usage: ' -e 'measured: [.]' |
-		grep -vFf "$tmp/known")" ''
-for heading in $(sed -n 's/^## //p' $messages | tr ' ' _); do
-	section $messages "## $(echo "$heading" | tr _ ' ')" | items |
-		sed "s/'\.\.\.'//; s/\.\.\.//g" | tr '[:upper:]' '[:lower:]' |
-		tr -cd 'a-z0-9_ \n' | sed 's/   */ /g; s/^ //' >"$tmp/order"
-	ok "in alphabetical order: $(echo "$heading" | tr _ ' ')" \
-		env LC_ALL=C sort -c "$tmp/order"
 done
 
 # Excerpts. A line '...' stands for lines that are left out.
