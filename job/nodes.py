@@ -21,6 +21,9 @@ LATE, TICKS = 0.1, 20
 # A node, perhaps its partner; its part with the largest excess; its excess by part, and the largest
 Node = collections.namedtuple('Node', 'hosts part excess most')
 NUMBER = re.compile('([0-9]{1,18})')  # in a name
+# A word of a list of names, such as r[1-2]n[01-03,7]
+RANGE = '[0-9]{1,18}(?:-[0-9]{1,18})?'
+WORD = re.compile(rf'(?:[^][,\s]|\[{RANGE}(?:,{RANGE})*\])+')
 
 class Unreadable(Exception):
     """Why a file cannot be read"""
@@ -194,3 +197,42 @@ def fold(hosts):
                      for (before, after), numbers in groups.items()]
         folded += map(''.join, alike)
     return ','.join(folded)
+
+def fold_within(hosts, most):
+    """Folds names, and cuts the list at about MOST characters."""
+    names = fold(hosts)
+    if len(names) > most:
+        names = names[:most].rpartition(',')[0] + ',...'
+        names += ']' * (names.count('[') - names.count(']'))
+    return names
+
+def fold_for_slurm(hosts):
+    """Folds names, except those that end after a bracket: Slurm does not accept r[1-2]s."""
+    return ','.join(word if re.match(r'[^[]*\Z|.*\]\Z', word) else ','.join(expand(word))
+                    for word in WORD.findall(fold(hosts)))
+
+def expand(text):
+    """Returns the names in a list such as r[1-2]n[01-03],login."""
+    words, names = WORD.findall(text), []
+    if not words or ','.join(words) != text:
+        raise Unreadable('not a list of nodes, such as n[1-4,7]')
+    for word in words:
+        alike = ['']
+        for i, part in enumerate(re.split(r'\[(.*?)\]', word)):  # each second one was in brackets
+            numbers = numbers_in(part) if i % 2 else [part]
+            if len(names) + len(alike) * len(numbers) > MOST_NODES:
+                raise Unreadable(f'more than {MOST_NODES} nodes')
+            alike = [name + number for name in alike for number in numbers]
+        if not alike:
+            raise Unreadable(f'{word} is empty: its last number is below the first')
+        names += alike
+    return names
+
+def numbers_in(ranges):
+    """Returns the numbers in 01-03,7."""
+    numbers = []
+    for each in ranges.split(','):
+        first, _, last = each.partition('-')
+        last = min(int(last or first), int(first) + MOST_NODES)
+        numbers += [str(number).zfill(len(first)) for number in range(int(first), last + 1)]
+    return numbers

@@ -1,0 +1,225 @@
+"""rollcall - what each node was doing when a launch hung, from the lines of -t or --where
+
+    roll_call(lines, nodes)     returns the lines of the text about an output
+
+NODES are the names of the launch's nodes, as Slurm has them; None if they are not known. Lines of
+other programs, labels in front of a line, and lines that are cut off do no harm. If the output is
+of several launches, the text is about the last one. Without lines of -t or --where, it is empty.
+
+Ranks that wait, wait for those that have not come. If most nodes wait, the others are the odd ones,
+and the last line excludes them from the next launch. Otherwise, the last line says what to do next,
+and accuses no node.
+"""
+import collections
+import re
+import statistics
+import sys
+
+from nodes import LATE, fold_for_slurm, fold_within
+
+MOST_LINES = 6  # about states
+# In characters. The innermost calls come first. A list of nodes to exclude must not be cut off.
+MOST_CALLS, MOST_NAMES, MOST_EXCLUDED = 300, 60, 900
+
+# The stamp in the command line that ziatest prints when a launch begins
+START = re.compile("ziaprobe'? [0-9]{10} [0-9]{1,6} |ZIAPROBE=[0-9]{10},")
+WHO = ' (rank [0-9]{1,9}|a rank) on ([^ \t\r\n]{1,255}) '
+SAYS = re.compile('(error: timeout of|note: after) ([0-9]{1,9}(?:[.][0-9]{1,9})?) s:' + WHO + 'has '
+                  '(?:(?:spent|waited) ([0-9]{1,15}) ms (in MPI_Init|in a fence|for other ranks|'
+                  'writing the result|in MPI_(?:Send|Recv|Sendrecv), (?:to|from|with) '
+                  'rank [0-9]{1,9}))?')
+CALLS = re.compile('(?:error|note):' + WHO + 'is in (.*)')
+# A line of a rank. STATE is '' if the line is cut off, and PARTNER is 'from rank 4' in an exchange.
+Saying = collections.namedtuple('Saying', 'node rank ms state partner calls')
+WORKS, STARTS, WRITES = 'in MPI_Init', 'starts', 'writing the result'
+AT_WORK, PAIRS = (WORKS, STARTS), ('in MPI_Send', 'in MPI_Recv', 'in MPI_Sendrecv')
+WAITS = ('in a fence', 'for other ranks', *PAIRS)
+
+def roll_call(lines, nodes=None, source=''):
+    """Returns the lines of the text about an output, in which SOURCE says where NODES are from, if
+    some of them may not be the launch's."""
+    roll = Roll()
+    for line in lines:
+        roll.add(line)
+    return roll.report(nodes, source)
+
+def short(host):
+    """A host's name without its domain; an address is whole"""
+    return re.sub(r'\.[^0-9].*', '', host)
+
+def is_most(count, whole):
+    """Tells whether COUNT of WHOLE nodes are most of them. A single one is not."""
+    return count > 1 and 2 * count > whole
+
+def seconds(ms):
+    return f'{ms / 1000:.{0 if ms >= 10000 else 1}f}'
+
+class Roll:
+    """The lines of -t in an output or, if there are none, of --where"""
+    def __init__(self):
+        self.is_timeout, self.seconds, self.sayings, self.latest = False, 0, [], {}
+
+    def __bool__(self):
+        return bool(self.sayings)
+
+    def add(self, line):
+        if START.search(line):
+            self.__init__()
+        for part in line.split('ziaprobe: ')[1:]:  # Lines may run together.
+            says, calls = SAYS.match(part), CALLS.match(part)
+            if says:
+                self.add_saying(*says.groups())
+            elif calls and calls.groups()[:2] in self.latest:
+                place = self.latest.pop(calls.groups()[:2])
+                text = sys.intern(calls[3].strip())
+                self.sayings[place] = self.sayings[place]._replace(calls=text)
+
+    def add_saying(self, moment, after, rank, host, ms, state):
+        is_timeout = moment.startswith('error')
+        if is_timeout and not self.is_timeout:
+            self.__init__()
+        if is_timeout < self.is_timeout:
+            return
+        self.is_timeout, self.seconds = is_timeout, float(after)
+        state, _, partner = (state or '').partition(', ')
+        if state == WORKS and int(ms) == 0:
+            state = STARTS
+        self.latest[rank, host] = len(self.sayings)
+        self.sayings.append(Saying(sys.intern(short(host)), rank, int(ms or 0), sys.intern(state),
+                                   partner, ''))
+
+    def report(self, nodes=None, source=''):
+        return [*Report(self, nodes, source).lines()] if self else []
+
+class Report:
+    """The text about a Roll"""
+    def __init__(self, roll, nodes, source):
+        self.roll, self.source = roll, f' ({source})' if source else ''
+        known = {short(node).lower(): node for node in nodes or ()}
+        self.heard = collections.defaultdict(list)  # the sayings of each node
+        for saying in roll.sayings:
+            self.heard[known.get(saying.node.lower(), saying.node)].append(saying)
+        self.strangers = {*self.heard} - {*known.values()} if known else set()
+        self.are_all_known = bool(known) and not self.strangers
+        self.silent = [node for node in known.values() if node not in self.heard] \
+            if self.are_all_known else []
+        self.count = len(self.heard) + len(self.silent)
+        self.groups = self.group()
+
+    def group(self):
+        """Returns, the rarest first, each state with its calls, and the saying of each of its
+        nodes. A node is in the rarest state of its ranks. However, what most nodes do does not make
+        one of them odd, and waiting least of all: its ranks may wait for each other."""
+        def key(saying):
+            return saying.state, saying.calls if saying.state == WORKS else ''
+
+        def rarity(saying):
+            count, is_at_work = counts[key(saying)], saying.state in AT_WORK
+            if is_most(count, len(self.heard)):
+                return True, is_at_work
+            return False, count, not is_at_work
+
+        counts = collections.Counter(each for sayings in self.heard.values()
+                                     for each in {*map(key, sayings)})
+        groups = collections.defaultdict(dict)
+        for node, sayings in self.heard.items():
+            rarest = min(sayings, key=rarity)
+            groups[key(rarest)][node] = rarest
+        return sorted(groups.items(), key=lambda item: (
+            len(item[1]), item[0][0] not in AT_WORK, item[0]))
+
+    def sayings_of(self, *states):
+        """The sayings of the nodes in STATES, by node"""
+        return {node: saying for (state, _), sayings in self.groups if state in states
+                for node, saying in sayings.items()}
+
+    def name(self, nodes):
+        """Names nodes, or says how many, if they are most nodes, or too many to name all."""
+        if is_most(len(nodes), self.count):
+            return f'{len(nodes):,} nodes'
+        names = fold_within(nodes, MOST_NAMES)
+        return f'{len(nodes):,} nodes ({names})' if '...' in names else names
+
+    def partner(self, saying):
+        """Returns 'rank 4' from 'from rank 4', and the node of that rank; None if not known."""
+        rank = saying.partner.partition(' ')[2]
+        return rank, next((node for node, sayings in self.heard.items()
+                           if any(each.rank == rank for each in sayings)), None)
+
+    def describe(self, state, calls, sayings):
+        """Returns the line about the nodes whose SAYINGS are alike."""
+        who, first, has, waits = self.name(sayings), next(iter(sayings.values())), 'have', 'wait'
+        if len(sayings) == 1:
+            has, waits = 'has', 'waits'
+            who = f'{first.rank} on {who}'
+        if state in (WORKS, WRITES):
+            ms = [saying.ms for saying in sayings.values()]
+            spent = ' to '.join(dict.fromkeys([seconds(min(ms)), seconds(max(ms))]))
+            if len(calls) > MOST_CALLS:
+                calls = calls[:MOST_CALLS].rpartition(' < ')[0] + ' < ...'
+            return f'{who} {has} spent {spent} s {state}' + (f', in {calls}' if calls else '')
+        if state == STARTS:
+            return f'{who} reached MPI_Init only when the launch was ended'
+        if state == '':
+            return f'{who} {has} printed less than a whole line'
+        if state not in PAIRS:
+            after = ', after the exchange' if state == 'for other ranks' else ''
+            return f'{who} {waits} {state}{after}'
+        if len({saying.partner for saying in sayings.values()}) > 1:
+            return f'{who} {waits} {state}, for several ranks'
+        node = self.partner(first)[1]
+        return f'{who} {waits} {state}, {first.partner}' + (f' on {node}' if node else '')
+
+    def lines(self):
+        """Yields the lines of the text."""
+        for (state, calls), sayings in self.groups[:MOST_LINES]:
+            yield self.describe(state, calls, sayings)
+        rest = [node for _, sayings in self.groups[MOST_LINES:] for node in sayings]
+        if rest:
+            yield f'{self.name(rest)}: {len(self.groups) - MOST_LINES} other states or calls'
+        if self.silent and self.roll.is_timeout:
+            yield f'nothing from {self.name(self.silent)}{self.source}'
+        if self.strangers:
+            yield f'{self.name(self.strangers)}: not among the nodes{self.source}, so it is not ' \
+                'known which nodes are silent'
+        yield self.last_line()
+
+    def last_line(self):
+        at_work, waiting = self.sayings_of(*AT_WORK), self.sayings_of(*WAITS)
+        pairs = self.sayings_of(*PAIRS)
+        odd = [*at_work, *self.silent] if waiting else self.silent
+        if not self.roll.is_timeout:
+            return 'next: launch with -t; with --where, ranks that wait in a fence print nothing'
+        if self.sayings_of(WRITES):
+            return 'next: find out why rank 0 cannot write to stderr, or to its --csv or --ranks file'
+        if odd and is_most(self.count - len(odd), self.count):
+            return self.exclude(odd, waiting or at_work)
+        if odd and len(self.heard) == 1:
+            return 'next: trace the launcher, unless the clock of the node that printed is ahead'
+        if odd and not waiting:
+            return 'next: trace the launcher, because half of the nodes or more are silent'
+        if odd:
+            return 'next: look for what these nodes share; half of the nodes or more do not wait'
+        if pairs:
+            nodes = {*pairs, *(self.partner(saying)[1] for saying in pairs.values())} - {None}
+            return f'next: launch without one of {fold_within(nodes, MOST_NAMES)}; the cause is ' \
+                'one of them, or the link between them'
+        if waiting and self.are_all_known:
+            return 'next: look for a rank that was killed or stopped; otherwise, while it ' \
+                'hangs, for connections without an answer: ss -tnp state syn-sent'
+        if waiting:
+            return 'next: find the node that is silent: job/summarize --nodes LIST OUTPUT'
+        if len(self.groups) == 1:
+            return 'next: look for what the nodes share; all of them do the same'
+        return 'next: look at the calls; no rank waits, so rare calls are not necessarily the cause'
+
+    def exclude(self, odd, others):
+        """Returns the last line if the nodes ODD keep the OTHERS waiting."""
+        waited = statistics.median(saying.ms for saying in others.values())
+        if waited < LATE * 1000 * self.roll.seconds:
+            return 'next: launch with a larger -t; the nodes have only just begun to wait, so the ' \
+                'launch may be slow rather than hang'
+        line = f'--exclude={fold_for_slurm(odd)}'
+        if len(line) > MOST_EXCLUDED:
+            return f'next: exclude the {len(odd):,} nodes that do not wait, which are too many to list'
+        return line
