@@ -94,27 +94,12 @@ def changed_files(job):
             yield f'{program} was rebuilt while the job ran or waited'
 
 def describe(launch):
-    """Describes a launch that is not valid, with up to three lines of its output that explain it"""
+    """Describes a launch that is not valid, with what its output says about the reason."""
     status = 'no status' if launch.status is None else f'status {launch.status}'
     text = launch.reason or status
     if launch.contradiction:
         text += f'; {launch.contradiction}'
-    return '\n    '.join([f'{launch.name}: {text}{silence(launch)}', *launch.clues()])
-
-def silence(launch):
-    """Names the nodes that did not report the timeout of a launch. If one has reported it under a
-    name that Slurm does not have, it is not known which are silent."""
-    nodes = launch.node_names.split()
-    names = {node: node.split('.')[0].lower() for node in nodes}
-    silent = [node for node in nodes if names[node] not in launch.reported]
-    if launch.kept['result'] or not silent or not launch.reported or \
-            launch.reported - {*names.values()}:
-        return ''
-    if len(silent) == len(nodes) - 1:
-        name, = set(nodes) - set(silent)
-        return f'; response from {name} only: the others are silent, or its clock is ahead'
-    more = f' and {len(silent) - 20} more' if len(silent) > 20 else ''
-    return f'; no response from: {" ".join(silent[:20])}{more}'
+    return '\n    '.join([f'{launch.name}: {text}', *launch.clues()])
 
 def to_review(job):
     """Yields, for each kind of point to review, a list of what may have changed the result."""

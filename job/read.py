@@ -14,6 +14,7 @@ from time import gmtime, strftime
 
 from agree import find_contradiction
 from nodes import Rank, Ranks, Unreadable, known
+from rollcall import Roll
 
 LARGEST_JOB = 1 << 30  # bytes of all files
 MOST_LAUNCHES = 6000  # of a job
@@ -66,15 +67,13 @@ TABLE_HEAD = re.compile('(m?s) +min +median +max ')
 TIME = r' +(-?[0-9]+(?:\.[0-9]+)?)'
 TABLE_ROW = re.compile(f'([a-z_]+){TIME}(?:{TIME}{TIME} )?')
 MOST_ROWS = 1000  # of these tables
-TIMEOUT = re.compile(r'timeout of [0-9]+ s: (?:rank [0-9]+|a rank) on ([^\s.]+)')
 # The lines of an output that are kept: nine of each sort
 SORTS = {'reason': '^not launched: ', 'result': 'Time test was completed in',
          'failure': 'zia(?:test|probe): error:', 'warning': 'ziaprobe: warning:',
-         'calls': 'ziaprobe: error: (?:rank [0-9]+|a rank) on [^ ]+ is in ',
          'not ended': 'the step has not ended|Slurm did not say whether the step has ended',
          'cause': 'PMI support|OPAL ERROR: Unreachable|execve|shared libraries|failed on node|'
                   'Node failure on|not found|No such file or directory',
-         'error': '(?i:error)|timeout of'}
+         'error': '(?<!ziatest: )(?<!ziaprobe: )(?i:error)'}
 KEPT = re.compile('|'.join(SORTS.values()))
 
 class File:
@@ -239,8 +238,8 @@ def seconds_between(*starts):
     return after - before
 
 def read_csv(path):
-    """Returns the Ranks of a file of --ranks, or the Log of one of --csv; None if it may be an
-    archive."""
+    """Returns the Ranks of a file of --ranks, the Log of one of --csv, or the Roll of an output;
+    None if it may be an archive."""
     with open(path, 'rb') as opened:
         start, file = opened.peek(), File(opened, os.path.basename(path))
         if is_archive(start):
@@ -249,14 +248,26 @@ def read_csv(path):
         if start.startswith(b'started,'):
             return Log(file)
         if not start.startswith(b'rank,'):
-            begins = start[:13].decode('ascii', 'replace').split('\n')[0]
-            raise Unreadable('neither an archive nor a file of --csv or --ranks: it ' +
-                             (f'begins with "{begins}"; a browser, a spreadsheet or sort may have '
-                              'changed it: use the original' if start else 'is empty'))
+            return read_output(file, start[:13].decode('ascii', 'replace').split('\n')[0])
         found = Ranks(file)
     if found.wrong:
         raise Unreadable(f'{found.wrong}; launch again')
     return found
+
+def read_output(file, begins):
+    """Returns the Roll of an output."""
+    roll = Roll()
+    for line in file.lines():
+        roll.add(line)
+    if roll:
+        return roll
+    if roll.has_begun:
+        raise Unreadable('an output in which no rank says what it is doing; launch with -t or, if '
+                         'you did, trace the launcher, because no rank has reached MPI_Init')
+    raise Unreadable('neither an archive nor a file of --csv or --ranks, nor an output with lines '
+                     'of -t or --where: it ' + (
+                         f'begins with "{begins}"; a browser, a spreadsheet or sort may have '
+                         'changed it: use the original' if begins else 'is empty'))
 
 def facts(lines):
     """The values of NAME=VALUE, 'commit: COMMIT' and 'slurm VERSION'; if repeated, the first"""
@@ -286,7 +297,7 @@ class Launch:
         self.kept = collections.defaultdict(list)  # lines of its output, by sort
         self.stated = {}  # what its output states
         self.table, self.tables = None, dict(path=[], ranks=[])
-        self.node_names, self.reported = '', set()  # the nodes that reported a timeout
+        self.node_names, self.roll = '', Roll()
 
     def read_output(self, lines):
         line = ''
@@ -319,7 +330,7 @@ class Launch:
             self.table = None
 
     def keep(self, line):
-        self.reported.update(sys.intern(host.lower()) for host in TIMEOUT.findall(line))
+        self.roll.add(line)
         text = line[:1000].strip()
         for sort, pattern in SORTS.items():
             kept = self.kept[sort]
@@ -327,9 +338,12 @@ class Launch:
                 kept.append(text)
 
     def clues(self):
-        """The lines of the output that explain a failure, three at most"""
-        kept = self.kept
-        return [*dict.fromkeys(kept['calls'] + kept['cause'] + kept['failure'] + kept['error'])][:3]
+        """What explains a failure: the roll call after a timeout, and up to three lines"""
+        kept, roll_call = self.kept, []
+        if self.roll.is_timeout and not kept['result']:
+            roll_call = self.roll.report(self.node_names.split())
+        lines = dict.fromkeys(kept['cause'] + kept['failure'] + kept['error'])
+        return roll_call + [line for line in lines if not (roll_call and Roll().add(line))][:3]
 
 class Job:
     """All the files of a job"""

@@ -24,8 +24,8 @@ MOST_CALLS, MOST_NAMES, MOST_EXCLUDED = 300, 60, 900
 # The stamp in the command line that ziatest prints when a launch begins
 START = re.compile("ziaprobe'? [0-9]{10} [0-9]{1,6} |ZIAPROBE=[0-9]{10},")
 WHO = ' (rank [0-9]{1,9}|a rank) on ([^ \t\r\n]{1,255}) '
-SAYS = re.compile('(error: timeout of|note: after) ([0-9]{1,9}(?:[.][0-9]{1,9})?) s:' + WHO + 'has '
-                  '(?:(?:spent|waited) ([0-9]{1,15}) ms (in MPI_Init|in a fence|for other ranks|'
+SAYS = re.compile('(error: timeout of|note: after) ([0-9]{1,9}(?:[.][0-9]{1,9})?) s:' + WHO + 'has'
+                  '(?: (?:spent|waited) ([0-9]{1,15}) ms (in MPI_Init|in a fence|for other ranks|'
                   'writing the result|in MPI_(?:Send|Recv|Sendrecv), (?:to|from|with) '
                   'rank [0-9]{1,9}))?')
 CALLS = re.compile('(?:error|note):' + WHO + 'is in (.*)')
@@ -36,8 +36,8 @@ AT_WORK, PAIRS = (WORKS, STARTS), ('in MPI_Send', 'in MPI_Recv', 'in MPI_Sendrec
 WAITS = ('in a fence', 'for other ranks', *PAIRS)
 
 def roll_call(lines, nodes=None, source=''):
-    """Returns the lines of the text about an output, in which SOURCE says where NODES are from, if
-    some of them may not be the launch's."""
+    """Returns the lines of the text about an output. SOURCE is the name of a list of NODES that may
+    have more nodes than the launch; it is printed with those that are silent."""
     roll = Roll()
     for line in lines:
         roll.add(line)
@@ -56,28 +56,33 @@ def seconds(ms):
 
 class Roll:
     """The lines of -t in an output or, if there are none, of --where"""
-    def __init__(self):
+    def __init__(self, has_begun=False):
+        self.has_begun = has_begun  # a launch, whose command line ziatest has printed
         self.is_timeout, self.seconds, self.sayings, self.latest = False, 0, [], {}
 
     def __bool__(self):
         return bool(self.sayings)
 
     def add(self, line):
+        """Reads a line, and tells whether a rank says in it what it is doing."""
+        is_told = False
         if START.search(line):
-            self.__init__()
+            self.__init__(has_begun=True)
         for part in line.split('ziaprobe: ')[1:]:  # Lines may run together.
             says, calls = SAYS.match(part), CALLS.match(part)
+            is_told = bool(is_told or says or calls)
             if says:
                 self.add_saying(*says.groups())
             elif calls and calls.groups()[:2] in self.latest:
                 place = self.latest.pop(calls.groups()[:2])
                 text = sys.intern(calls[3].strip())
                 self.sayings[place] = self.sayings[place]._replace(calls=text)
+        return is_told
 
     def add_saying(self, moment, after, rank, host, ms, state):
         is_timeout = moment.startswith('error')
         if is_timeout and not self.is_timeout:
-            self.__init__()
+            self.__init__(self.has_begun)
         if is_timeout < self.is_timeout:
             return
         self.is_timeout, self.seconds = is_timeout, float(after)
@@ -94,13 +99,15 @@ class Roll:
 class Report:
     """The text about a Roll"""
     def __init__(self, roll, nodes, source):
-        self.roll, self.source = roll, f' ({source})' if source else ''
+        self.roll, self.source = roll, source
         known = {short(node).lower(): node for node in nodes or ()}
         self.heard = collections.defaultdict(list)  # the sayings of each node
         for saying in roll.sayings:
             self.heard[known.get(saying.node.lower(), saying.node)].append(saying)
         self.strangers = {*self.heard} - {*known.values()} if known else set()
         self.are_all_known = bool(known) and not self.strangers
+        self.node_of = {saying.rank: node for node, sayings in self.heard.items()
+                        for saying in sayings}
         self.silent = [node for node in known.values() if node not in self.heard] \
             if self.are_all_known else []
         self.count = len(self.heard) + len(self.silent)
@@ -140,12 +147,6 @@ class Report:
         names = fold_within(nodes, MOST_NAMES)
         return f'{len(nodes):,} nodes ({names})' if '...' in names else names
 
-    def partner(self, saying):
-        """Returns 'rank 4' from 'from rank 4', and the node of that rank; None if not known."""
-        rank = saying.partner.partition(' ')[2]
-        return rank, next((node for node, sayings in self.heard.items()
-                           if any(each.rank == rank for each in sayings)), None)
-
     def describe(self, state, calls, sayings):
         """Returns the line about the nodes whose SAYINGS are alike."""
         who, first, has, waits = self.name(sayings), next(iter(sayings.values())), 'have', 'wait'
@@ -167,7 +168,7 @@ class Report:
             return f'{who} {waits} {state}{after}'
         if len({saying.partner for saying in sayings.values()}) > 1:
             return f'{who} {waits} {state}, for several ranks'
-        node = self.partner(first)[1]
+        node = self.node_of.get(first.partner.partition(' ')[2])
         return f'{who} {waits} {state}, {first.partner}' + (f' on {node}' if node else '')
 
     def lines(self):
@@ -178,10 +179,11 @@ class Report:
         if rest:
             yield f'{self.name(rest)}: {len(self.groups) - MOST_LINES} other states or calls'
         if self.silent and self.roll.is_timeout:
-            yield f'nothing from {self.name(self.silent)}{self.source}'
+            source = f' (in {self.source})' if self.source else ''
+            yield f'nothing from {self.name(self.silent)}{source}'
         if self.strangers:
-            yield f'{self.name(self.strangers)}: not among the nodes{self.source}, so it is not ' \
-                'known which nodes are silent'
+            yield f'{self.name(self.strangers)}: not in {self.source or "the list of nodes"}, so ' \
+                'it is not known which nodes are silent'
         yield self.last_line()
 
     def last_line(self):
@@ -191,35 +193,35 @@ class Report:
         if not self.roll.is_timeout:
             return 'next: launch with -t; with --where, ranks that wait in a fence print nothing'
         if self.sayings_of(WRITES):
-            return 'next: find out why rank 0 cannot write to stderr, or to its --csv or --ranks file'
-        if odd and is_most(self.count - len(odd), self.count):
+            return 'next: find out why rank 0 cannot write the result to stderr or to its files'
+        if odd and is_most(len(waiting or at_work), self.count):
             return self.exclude(odd, waiting or at_work)
         if odd and len(self.heard) == 1:
             return 'next: trace the launcher, unless the clock of the node that printed is ahead'
-        if odd and not waiting:
+        if odd and 2 * len(self.silent) >= self.count:
             return 'next: trace the launcher, because half of the nodes or more are silent'
         if odd:
-            return 'next: look for what these nodes share; half of the nodes or more do not wait'
-        if pairs:
-            nodes = {*pairs, *(self.partner(saying)[1] for saying in pairs.values())} - {None}
-            return f'next: launch without one of {fold_within(nodes, MOST_NAMES)}; the cause is ' \
-                'one of them, or the link between them'
+            return 'next: look at what the nodes that do not wait are doing; they are half of all ' \
+                'nodes or more'
+        if pairs and not is_most(len(pairs), self.count):
+            return 'next: launch without one of these partners; one of them is the cause, or the ' \
+                'link between them'
         if waiting and self.are_all_known:
             return 'next: look for a rank that was killed or stopped; otherwise, while it ' \
                 'hangs, for connections without an answer: ss -tnp state syn-sent'
         if waiting:
             return 'next: find the node that is silent: job/summarize --nodes LIST OUTPUT'
         if len(self.groups) == 1:
-            return 'next: look for what the nodes share; all of them do the same'
+            return 'next: look for something that the nodes share, because all do the same'
         return 'next: look at the calls; no rank waits, so rare calls are not necessarily the cause'
 
     def exclude(self, odd, others):
         """Returns the last line if the nodes ODD keep the OTHERS waiting."""
         waited = statistics.median(saying.ms for saying in others.values())
         if waited < LATE * 1000 * self.roll.seconds:
-            return 'next: launch with a larger -t; the nodes have only just begun to wait, so the ' \
-                'launch may be slow rather than hang'
+            return 'next: launch with a larger -t; the nodes have only just begun to wait, so ' \
+                'the launch may be slow'
         line = f'--exclude={fold_for_slurm(odd)}'
         if len(line) > MOST_EXCLUDED:
-            return f'next: exclude the {len(odd):,} nodes that do not wait, which are too many to list'
+            return f'next: look for what the {len(odd):,} nodes that do not wait have in common'
         return line

@@ -198,6 +198,13 @@ END
 		"$late 3 on n2 $init" \
 		"$calls 3 on n2 is in .*wait4.* < \[shim\.so\] < $hook < .* < MPI_Init( .*)?" \
 		"$late [45] on n3 $fence"
+	# The roll call of the saved output names the node that hangs, which is chosen by chance.
+	draw_number 3
+	stuck=n$drawn
+	for launcher in srun mpirun; do
+		expect roll-call-$launcher '[1-9][0-9]*' "mpirun='$mpirun'
+			SHIM='$stuck Pmix nap 90' ../ziatest -t 15 2 \"\$$launcher\"" "*$any"
+	done
 	# With --where, the same fault in a random rank ends when the rank has said where it is. The
 	# signal is sent when all others wait, or it is the timer's.
 	draw_number 6
@@ -375,6 +382,12 @@ END
 	expect full "$fails" '$srun 2 sh -c \
 		"exec ../ziaprobe 1 2 2 -v --csv csv --ranks ranks 2>/dev/full"'
 	run_cases 4
+	for launcher in srun mpirun; do
+		like "$mpi, $launcher: the roll call" \
+			"$(job/summarize --nodes 'n[1-3]' "$dir/roll-call-$launcher/out")" \
+			"rank [0-5] on $stuck has spent [0-9]+(\.[0-9])? s in MPI_Init, in .*nanosleep \
+.* < $hook < .*\|2 nodes wait in a fence\|--exclude=$stuck"
+	done
 	is "$mpi: no call of ziaprobe's own is named" \
 		"$(cat "$dir"/*/out | grep -E ' is in .*\[(lib)?ziaprobe')" ''
 	is "$mpi: what ranks did in MPI_Init adds up" "$(cat "$dir"/*/out |

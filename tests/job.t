@@ -603,7 +603,7 @@ for box in killed dies-30 dies-300; do
 	is "$what: those are without it" "$(cat $box/ziatest-*/nodes-3-[1-4].txt | sort -u)" \
 		"$(printf 'n%s\n' 1 2 3 4 | grep -v "$node")"
 	like "$what: the summary names it" "$(cat $box/ziatest-*/summary.txt)" \
-		".*\|launch 2 on 4 nodes: status [0-9]*; no response from: $node\|.*"
+		".*\|launch 2 on 4 nodes: status [0-9]*\|.*\|    nothing from $node\|.*"
 	is "$what: an archive" "$left $status" './ziatest-virtual-ID.tar.gz 0'
 done
 # Whatever happened to these jobs, their archives are right. (Others have a fake srun.)

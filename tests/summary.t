@@ -31,6 +31,7 @@ PROGRAM = os.path.join(os.path.realpath(tap.top), 'job/summarize')
 loader = importlib.machinery.SourceFileLoader('summarize', PROGRAM)
 summarize = importlib.util.module_from_spec(importlib.util.spec_from_loader('summarize', loader))
 loader.exec_module(summarize)
+from nodes import fold  # noqa: E402
 SVG = '{http://www.w3.org/2000/svg}'
 flawless = functools.lru_cache()(make)
 
@@ -430,7 +431,8 @@ variable: SLURM_MPI_TYPE=pmi2
 
 def timeouts(*nodes):
     """The lines of these nodes after a timeout, of which two run together"""
-    lines = ['ziaprobe: error: timeout of 5 s: rank 2 on %s has waited' % node for node in nodes]
+    lines = ['ziaprobe: error: timeout of 5 s: rank 2 on %s has waited 4900 ms in a fence of '
+             'MPI_Init' % node for node in nodes]
     return [''.join(lines[i:i + 2]) for i in range(0, len(lines), 2)]
 
 
@@ -568,19 +570,36 @@ launch 3 on 8 nodes: status 0
          'no points ...Warnings\nlaunch 1 on 8 nodes: ziaprobe: warning: w\n\n',
          lambda files: files.sub('output/8-1.txt', '^Time', 'ziaprobe: warning: w\nTime')),
         ('no daemon phase', 0, '8 nodes  first 601.0 - 210.0 ', no_daemon),
-        ('two nodes are silent', 0, 'To review\nlaunch 2 on 8 nodes: status 124; no response from: '
-         'n3.x.org n7.x.org\n    ziaprobe: error: timeout',
-         silent('n1', 'n2', 'n4', 'n5', 'n6', 'n8')),
-        ('one node speaks', 0, 'launch 2 on 8 nodes: status 124; response from n1.x.org only: the '
-         'others are silent, or its clock is ahead\n', silent('n1')),
-        ('all nodes speak', 0, 'launch 2 on 8 nodes: status 124\n',
+        ('two nodes are silent', 0, '''To review
+launch 2 on 8 nodes: status 124
+    6 nodes wait in a fence
+    nothing from n[3,7].x.org
+    --exclude=n3.x.org,n7.x.org
+
+ms ''', silent('n1', 'n2', 'n4', 'n5', 'n6', 'n8')),
+        ('one node speaks', 0, '''launch 2 on 8 nodes: status 124
+    rank 2 on n1.x.org waits in a fence
+    nothing from 7 nodes
+    next: trace the launcher, ''', silent('n1')),
+        ('all nodes speak', 0, '''launch 2 on 8 nodes: status 124
+    8 nodes wait in a fence
+    next: look for a rank that was killed''',
          silent('n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7', 'n8')),
-        ('none of the nodes speaks', 0, 'launch 2 on 8 nodes: status 124\n', silent('m1')),
-        ('the calls of a hung rank', 0, 'launch 2 on 8 nodes: status 124; no response...\n    '
-         'ziaprobe: error: rank 5 on n3 is in recv [libc.so.6] < MPI_Init\n    ziaprobe: error: '
-         'timeout',
-         lambda files: files.fails('8-2', 124, *timeouts('n3', 'n4'), 'ziaprobe: error: rank 5 on '
-                                   'n3 is in recv [libc.so.6] < MPI_Init')),
+        ('none of the nodes speaks', 0, '''launch 2 on 8 nodes: status 124
+    rank 2 on m1 waits in a fence
+    m1: not in the list of nodes, so it is not known which nodes are silent
+    next: ''', silent('m1')),
+        ('the calls of a hung rank, and other errors', 0, '''launch 2 on 8 nodes: status 124
+    rank 5 on n3 has spent 4.8 s in MPI_Init, in recv [libc.so.6] < MPI_Init
+    7 nodes wait in a fence
+    --exclude=n3
+    srun: error: Node failure on n3
+    ziaprobe: error: x
+
+''', lambda files: files.fails('8-2', 124, *timeouts(*(
+             'n%d' % i for i in range(1, 9))), 'ziaprobe: error: timeout of 5 s: rank 5 on n3 has '
+             'spent 4800 ms in MPI_Init: cpu 1 ms', 'ziaprobe: error: rank 5 on n3 is in recv '
+             '[libc.so.6] < MPI_Init', 'srun: error: Node failure on n3', 'ziaprobe: error: x')),
         ('nodes that are silent after a result', 0, 'launch 2 on 8 nodes: status 124\n',
          lambda files: files.sub('output/8-2.txt', '^status 0',
                                  timeouts('n1')[0] + '\nstatus 124')),
@@ -595,8 +614,13 @@ launch 3 on 8 nodes: status 0
             del files['SHA256SUMS']
         self.changed('there is no SHA256SUMS: the job was killed, or files were lost\n\n', killed)
 
-    def test_exactly_99_percent_of_the_nodes_and_more_than_20_silent(self):
-        self.says(0, 'no response from: n3 n4 ... n22 and 77 more\n...99 nodes  first    5151.0',
+    def test_exactly_99_percent_of_the_nodes_and_most_are_silent(self):
+        self.says(0, '''
+launch 2 on 99 nodes: status 124
+    n[1-2] wait in a fence
+    nothing from 97 nodes
+    next: trace the launcher, because half of the nodes or more are silent
+...99 nodes  first    5151.0''',
                   lambda files: files.fails('99-2', 124, *timeouts('n1', 'n2')), PPN='1',
                   SWEEP='99 1', RUNS='3', SYSTEM_NODES='100', honest=True)
 
@@ -681,7 +705,7 @@ linux (node 4)             0.0   0.0  900.0         -
                      '...\nSlow nodes: 1 of 8, n4 (node 4); ...')
 
     def test_names_that_differ_in_case(self):
-        self.says(0, 'launch 2 on 8 nodes: status 124; no response from: n3\n',
+        self.says(0, '\n    nothing from n3\n    --exclude=n3\n',
                   lambda files: files.fails('8-2', 124, *timeouts(
                       'N1', 'N2', 'N4', 'N5', 'N6', 'N7', 'N8')))
 
@@ -689,24 +713,25 @@ linux (node 4)             0.0   0.0  900.0         -
         def edit(files):
             files.fails('8-2', 124, *timeouts('n1', 'n2', 'n4', 'n5', 'n6', 'n7', 'n8'))
             files.sub('nodes-8-2.txt', 'n', 'N')
-        self.says(0, 'launch 2 on 8 nodes: status 124; no response from: N3\n', edit)
+        self.says(0, '\n    nothing from N3\n    --exclude=N3\n', edit)
 
     @each(('all of them', ['CN1', 'CN2', 'CN4']), ('one of them', ['CN1', 'n2', 'n4', 'n5']))
     def says_nothing_of_silence_if_other_names_have_answered_for(self, names):
-        self.says(0, 'launch 2 on 8 nodes: status 124\n',
-                  lambda files: files.fails('8-2', 124, *timeouts(*names)))
+        printed = self.says(0, 'not in the list of nodes',
+                            lambda files: files.fails('8-2', 124, *timeouts(*names)))
+        self.assertNotRegex(printed, 'nothing from|--exclude')
 
     def test_a_chassis(self):
         names = ['x3003c5s%db%dn%d' % (s,
             b, n) for s in range(8) for b in range(4) for n in range(2)]
-        self.assertEqual(summarize.fold(names), 'x3003c5s[0-7]b[0-3]n[0-1]')
+        self.assertEqual(fold(names), 'x3003c5s[0-7]b[0-3]n[0-1]')
 
     def test_what_is_folded_can_be_unfolded(self):
         draw = random.Random(1)
         for _ in range(200):
             names = {'r%dn%02d' % (draw.randrange(4), draw.randrange(1, 12))
                      for _ in range(draw.randrange(1, 40))}
-            self.assertEqual(sorted(unfold(summarize.fold(names))), sorted(names))
+            self.assertEqual(sorted(unfold(fold(names))), sorted(names))
 
 
 def unfold(names):
@@ -1412,8 +1437,8 @@ class Log(Case):
         ('a log that was compressed', gzip.compress, 'log.csv: not an archive of a job (...); if it'
          ' was compressed twice, or is a log that was compressed, use gunzip first'),
         ('a zip', lambda log: b'PK\3\4' + log, 'log.csv: neither an archive nor a file of --csv or '
-         '--ranks: it begins with "PK..."; a browser, a spreadsheet or sort may have changed it: '
-         'use the original'))
+         '--ranks, nor an output with lines of -t or --where: it begins with "PK..."; a browser, '
+         'a spreadsheet or sort may have changed it: use the original'))
     def cannot_read(self, pack, error):
         write('log.csv', pack(text([HEADER, *slower()]).encode('ascii')))
         status, err, out = self.run_summarize('log.csv')
@@ -1479,14 +1504,14 @@ class Log(Case):
     def is_no_log(self, content, begins):
         write('log.csv', content)
         self.assertEqual(self.run_summarize('log.csv'), (
-            2, 'summarize: error: log.csv: neither an archive nor a file of --csv or --ranks: it '
-            '%s; a browser, a spreadsheet or sort may have changed it: use the original\n' % begins,
+            2, 'summarize: error: log.csv: neither an archive nor a file of --csv or --ranks, '
+            'nor an output with lines of -t or --where: it %s; a browser, a spreadsheet or sort may have changed it: use the original\n' % begins,
             ''))
 
     def test_an_empty_file(self):
         self.assertEqual(self.run_summarize(write('log.csv', '')), (
-            2, 'summarize: error: log.csv: neither an archive nor a file of --csv or --ranks: it '
-            'is empty\n', ''))
+            2, 'summarize: error: log.csv: neither an archive nor a file of --csv or --ranks, '
+            'nor an output with lines of -t or --where: it is empty\n', ''))
 
     @each(('inf', 'inf'), ('1e308', '1e308'), ('400 digits', '9' * 400))
     def leaves_out_of_the_picture(self, time):

@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+"""job/rollcall.py, on made-up lines of -t and --where, and job/summarize of such an output. (The
+real hangs are those of faults.t.) helpers/tap.py says how to run one case."""
+import importlib.machinery
+import importlib.util
+import io
+import os
+import random
+import subprocess
+import sys
+from unittest import mock
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), 'helpers'))
+import tap  # noqa: E402
+from tap import each  # noqa: E402
+
+TOP = os.path.realpath(tap.top)
+loader = importlib.machinery.SourceFileLoader('summarize', os.path.join(TOP, 'job/summarize'))
+summarize = importlib.util.module_from_spec(importlib.util.spec_from_loader('summarize', loader))
+loader.exec_module(summarize)
+from nodes import Unreadable, expand, fold, fold_for_slurm  # noqa: E402
+from rollcall import roll_call  # noqa: E402
+
+SEED = int(os.environ.get('SEED') or random.randrange(10**6))
+PPN = 2
+COMMAND = 'srun --ntasks 8 ./ziaprobe 1795826339 124275 2 --timeout 60\n'
+FENCE = 'waited 58000 ms in a fence of MPI_Init'
+INIT = 'spent 58000 ms in MPI_Init: cpu 3 ms, cpu_wait 17 ms, blocked 57980 ms'
+OTHERS = 'waited 58000 ms for other ranks, after its exchange'
+POLL = 'poll [libc.so.6] < getaddrinfo < [libucp.so.0] < MPI_Init'
+SLEEP = 'clock_nanosleep [libc.so.6] < sleep < [libpsm2.so.2] < MPI_Init'
+SHARED = 'next: look for something that the nodes share, because all do the same'
+KILLED = 'next: look for a rank that was killed or stopped; otherwise, while it hangs, for ' \
+    'connections without an answer: ss -tnp state syn-sent'
+WHERE = 'next: launch with -t; with --where, ranks that wait in a fence print nothing'
+
+
+def says(node, what, calls='', rank=None, moment='error: timeout of 60 s', name='n%d'):
+    """What a rank of a node prints."""
+    rank = 'rank %d' % (PPN * (node - 1) if rank is None else rank)
+    severity = 'ziaprobe: %s: ' % moment.split(':')[0]
+    lines = 'ziaprobe: %s: %s on %s has %s\n' % (moment, rank, name % node, what)
+    if calls:
+        lines += '%s%s on %s is in %s\n' % (severity, rank, name % node, calls)
+    return lines
+
+
+def output(count, work=(), silent=(), what=INIT, calls=POLL, usual=FENCE, **options):
+    """The output of a launch of COUNT nodes, in which the nodes in WORK are in other CALLS."""
+    lines = [says(node, what, calls, **options) if node in work else says(node, usual, **options)
+             for node in range(1, count + 1) if node not in silent]
+    random.Random(SEED).shuffle(lines)
+    return COMMAND + ''.join(lines)
+
+
+def call(text, nodes=None, source=''):
+    return '\n'.join(roll_call(text.splitlines(True), nodes and expand(nodes), source))
+
+
+class Case(tap.Case):
+    def is_called(self, text, want, nodes=None, source=''):
+        got = call(text, nodes, source)
+        self.show('the roll call, SEED=%d' % SEED, got)
+        self.assertEqual(got, want, 'SEED=%d' % SEED)
+
+
+def in_init(who, calls=POLL, time='58'):
+    return '%s spent %s s in MPI_Init, in %s' % (who, time, calls)
+
+
+class Odd(Case):
+    """The odd nodes are the first ones, the last ones, or random ones."""
+    @each(*[('%s of %d' % (which, count), which, count)
+            for count in (3, 4, 32, 10000) for which in ('the first', 'the last', 'a random one')])
+    def one_works(self, which, count):
+        node = {'the first': 1, 'the last': count}.get(
+            which, random.Random(SEED).randint(1, count))
+        text = output(count, {node})
+        want = '%s\n%s nodes wait in a fence\n--exclude=n%d' % (
+            in_init('rank %d on n%d has' % (PPN * (node - 1), node)), format(count - 1, ','), node)
+        self.is_called(text, want)
+        self.is_called(text, want, 'n[1-%d]' % count)
+
+    @each(*[('%s of %d' % (which, count), which, count)
+            for count in (3, 32, 10000) for which in ('the first', 'the last', 'a random one')])
+    def one_is_silent(self, which, count):
+        node = {'the first': 1, 'the last': count}.get(
+            which, random.Random(SEED).randint(1, count))
+        text, waits = output(count, silent={node}), '%s nodes wait' % format(count - 1, ',')
+        self.is_called(text, '%s in a fence\nnothing from n%d\n--exclude=n%d' % (
+            waits, node, node), 'n[1-%d]' % count)
+        self.is_called(text, '%s in a fence\nnext: find the node that is silent: job/summarize '
+                       '--nodes LIST OUTPUT' % waits)
+
+    def test_the_name_of_the_list(self):
+        self.is_called(output(4, silent={3}), '3 nodes wait in a fence\nnothing from n3 (in '
+                       'SLURM_JOB_NODELIST)\n--exclude=n3', 'n[1-4]', 'SLURM_JOB_NODELIST')
+
+    def test_a_group_and_a_silent_node(self):
+        self.is_called(output(4096, set(range(7, 12)), {13}), in_init('n[7-11] have') + '\n4,090 '
+                       'nodes wait in a fence\nnothing from n13\n--exclude=n[7-11,13]',
+                       'n[1-4096]')
+
+    def test_a_neighbour_of_the_culprit_waits(self):
+        self.is_called(output(4, {3}) + says(3, FENCE, rank=5), in_init('rank 4 on n3 has') +
+                       '\n3 nodes wait in a fence\n--exclude=n3')
+
+    @each(('and sleep', SLEEP, in_init('rank 5 on n2 has', SLEEP)),
+          ('and have no calls', '', 'rank 5 on n2 has spent 58 s in MPI_Init'))
+    def the_ranks_of_every_node_poll(self, calls, first):
+        """On each node, a rank polls shared memory while another one is in a fence."""
+        poll = '[libmpich.so.12] < MPI_Init'
+        text = output(5) + ''.join(says(node, INIT, poll, rank=9) for node in range(1, 6))
+        self.is_called(text + says(2, INIT, calls, rank=5),
+                       first + '\n4 nodes wait in a fence\n--exclude=n2')
+
+    def test_each_node_once_although_several_ranks_printed(self):
+        text = output(4, {2}) + ''.join(says(node, FENCE, rank=9) for node in (1, 3, 4))
+        self.is_called(text, in_init('rank 2 on n2 has') + '\n3 nodes wait in a fence\n'
+                       '--exclude=n2')
+
+    def test_a_partner_waits_for_the_culprit(self):
+        text = output(5, {2}, usual=OTHERS).replace(
+            says(3, OTHERS), says(3, 'waited 58000 ms in MPI_Recv, from rank 2'))
+        self.is_called(text, in_init('rank 2 on n2 has') + '\nrank 4 on n3 waits in MPI_Recv, from '
+                       'rank 2 on n2\n3 nodes wait for other ranks, after the exchange\n'
+                       '--exclude=n2')
+
+    def test_a_node_that_started_too_late(self):
+        self.is_called(output(4, {4}, what=INIT.replace('58000', '0')), 'rank 6 on n4 reached '
+                       'MPI_Init only when the launch was ended\n3 nodes wait in a fence\n'
+                       '--exclude=n4')
+
+    def test_silent_while_the_others_work(self):
+        self.is_called(output(4, {1, 2, 3}, {4}), in_init('3 nodes have') + '\nnothing from n4\n'
+                       '--exclude=n4', 'n[1-4]')
+
+    def test_times_and_calls_that_differ(self):
+        text = output(9, {5}).replace('58000 ms in MPI_Init', '9940 ms in MPI_Init')
+        text = text.replace(says(6, FENCE), says(6, INIT, SLEEP))
+        text = text.replace(says(7, FENCE), says(7, INIT.replace('58', '41'), SLEEP))
+        self.is_called(text, '%s\n%s\n6 nodes wait in a fence\n--exclude=n[5-7]' % (
+            in_init('rank 8 on n5 has', time='9.9'),
+            in_init('n[6-7] have', SLEEP, '41 to 58')))
+
+    def test_names_that_slurm_would_refuse_if_they_were_folded(self):
+        self.is_called(output(5, {2, 3}, name='n%d-ib'), in_init('n[2-3]-ib have') + '\n3 nodes '
+                       'wait in a fence\n--exclude=n2-ib,n3-ib')
+
+    @each(('a domain', 'N%d.x.org'), ('capitals', 'N%d'))
+    def names_of_slurm(self, name):
+        text = output(4, {2}, {3}, name=name)
+        self.is_called(text, in_init('rank 2 on n2 has') + '\nn[1,4] wait in a fence\n'
+                       'nothing from n3\nnext: look at what the nodes that do not wait are doing; '
+                       'they are half of all nodes or more', 'n[1-4]')
+
+    def test_addresses(self):
+        self.is_called(output(4, {2}, name='10.0.0.%d'), in_init('rank 2 on 10.0.0.2 has') +
+                       '\n3 nodes wait in a fence\n--exclude=10.0.0.2')
+
+
+class Nobody(Case):
+    """Cases in which no node is excluded"""
+    @each(
+        ('two nodes', output(2, {2}), 'n[1-2]', '''%s
+rank 0 on n1 waits in a fence
+next: look at what the nodes that do not wait are doing; they are half of all nodes or more'''
+         % in_init('rank 2 on n2 has')),
+        ('one of two is silent', output(2, (), {1}), 'n[1-2]', '''rank 2 on n2 waits in a fence
+nothing from n1
+next: trace the launcher, unless the clock of the node that printed is ahead'''),
+        ('a node', output(1, {1}), 'n1', in_init('rank 0 on n1 has') + '\n' + SHARED),
+        ('ranks of a node', output(1, {1}) + says(1, FENCE, rank=1), None,
+         in_init('rank 0 on n1 has') + '\n' + SHARED),
+        ('half', output(4, {1, 2}), None, in_init('n[1-2] have') + '''
+n[3-4] wait in a fence
+next: look at what the nodes that do not wait are doing; they are half of all nodes or more'''),
+        ('most', output(4, {1, 2, 3}), None, '''rank 6 on n4 waits in a fence
+%s
+next: look at what the nodes that do not wait are doing; they are half of all nodes or more'''
+         % in_init('3 nodes have')),
+        ('most are silent', output(9, (), set(range(3, 10))), 'n[1-9]', '''n[1-2] wait in a fence
+nothing from 7 nodes
+next: trace the launcher, because half of the nodes or more are silent'''),
+        ('all work', output(10000, set(range(10001))), 'n[1-10000]',
+         in_init('10,000 nodes have') + '\n' + SHARED),
+        ('all work, in different calls',
+         output(4, {1, 2, 3, 4}).replace(says(3, INIT, POLL), says(3, INIT, SLEEP)), 'n[1-4]',
+         '%s\n%s\nnext: look at the calls; no rank waits, so rare calls are not necessarily the '
+         'cause' % (in_init('rank 4 on n3 has', SLEEP), in_init('3 nodes have'))),
+        ('all wait', output(4), 'n[1-4]', '4 nodes wait in a fence\n' + KILLED),
+        ('all wait, after the exchange', output(4, usual=OTHERS), 'n[1-4]',
+         '4 nodes wait for other ranks, after the exchange\n' + KILLED),
+        ('rank 0 has a time', output(4, {1}, what=OTHERS + '; the time, not checked, was 462.867 '
+                                     'ms', calls='', usual=OTHERS), 'n[1-4]',
+         '4 nodes wait for other ranks, after the exchange\n' + KILLED),
+        ('a pair', output(6, {3}, what='waited 58000 ms in MPI_Recv, from rank 6', calls='',
+                          usual=OTHERS), 'n[1-6]', '''\
+rank 4 on n3 waits in MPI_Recv, from rank 6 on n4
+5 nodes wait for other ranks, after the exchange
+next: launch without one of these partners; one of them is the cause, or the link between them'''),
+        ('an unknown partner', output(4, {3}, what='waited 58000 ms in MPI_Sendrecv, with rank 7',
+                                      calls='', usual=OTHERS), None, '''\
+rank 4 on n3 waits in MPI_Sendrecv, with rank 7
+3 nodes wait for other ranks, after the exchange
+next: launch without one of these partners; one of them is the cause, or the link between them'''),
+        ('rank 0 writes', output(4, {1}, what='spent 58000 ms writing the result', calls='',
+                                 usual=OTHERS), 'n[1-4]', '''\
+rank 0 on n1 has spent 58 s writing the result
+3 nodes wait for other ranks, after the exchange
+next: find out why rank 0 cannot write the result to stderr or to its files'''),
+        ('the others have just begun to wait', output(4, {2}, usual=FENCE.replace('58', '5')),
+         'n[1-4]', in_init('rank 2 on n2 has') + '''
+3 nodes wait in a fence
+next: launch with a larger -t; the nodes have only just begun to wait, so the launch may be slow'''),
+        ('other names', output(4, {2}), 'm[1-4]', in_init('rank 2 on n2 has') + '''
+3 nodes wait in a fence
+4 nodes: not in the list of nodes, so it is not known which nodes are silent
+--exclude=n2'''))
+    def is_excluded(self, text, nodes, want):
+        self.is_called(text, want, nodes)
+
+    def test_more_than_fit(self):
+        """A list of nodes that is cut off would exclude others."""
+        odd = random.Random(SEED).sample(range(1, 10001), 3000)
+        *_, last = call(output(10000, set(odd)), 'n[1-10000]').split('\n')
+        self.assertEqual(last, 'next: look for what the 3,000 nodes that do not wait have in '
+                         'common')
+
+    def test_all_wait_in_the_exchange(self):
+        text = ''.join(says(node, 'waited 58000 ms in MPI_Recv, from rank %d' % (node % 10000))
+                       for node in range(1, 10001))
+        self.is_called(text, '10,000 nodes wait in MPI_Recv, for several ranks\n' + KILLED,
+                       'n[1-10000]')
+
+
+class Lines(Case):
+    """Which lines are read"""
+    WANT = in_init('rank 2 on n2 has') + '\n3 nodes wait in a fence\n--exclude=n2'
+
+    @each(
+        ('Windows line ends', lambda text: text.replace('\n', '\r\n')),
+        ('--label', lambda text: text.replace('ziaprobe: ', '12: ziaprobe: ')),
+        ('--tag-output', lambda text: text.replace('ziaprobe: ', '[1,7]<stderr>:ziaprobe: ')),
+        ('other programs', lambda text: text.replace('ziaprobe: e', '\x1b[0mfoo 100%ziaprobe: e') +
+         'srun: error: n3: tasks 4-5: Terminated\n'),
+        ('lines that run together', lambda text: text.replace('MPI_Init\nzia', 'MPI_Initzia')),
+        ('no command line', lambda text: text.replace(COMMAND, '')),
+        ('another launch before', lambda text: output(4, {3}, {4}) + text),
+        ('the words form', lambda text: output(4, {3}) + text.replace(
+            COMMAND, 'ZIAPROBE=1795826339,124275,--timeout=60 srun ./solver\n')),
+        ('--where before', lambda text: COMMAND + says(4, INIT, SLEEP, moment='note: after 5 s') +
+         text.replace(COMMAND, '')),
+        ('twice', lambda text: text + text.replace(COMMAND, '')),
+        ('a last line that is cut off', lambda text: text + 'ziaprobe: error: timeout of 60 s: rank '
+         '1 on n'))
+    def are_read(self, edit):
+        self.is_called(edit(output(4, {2})), self.WANT, 'n[1-4]')
+
+    def test_a_line_that_is_cut_off(self):
+        """Its node is not silent."""
+        for has in 'has', 'has wai', 'has waited 58000 ms in a f':
+            text = output(4, silent={4}) + says(4, FENCE).partition('has')[0] + has + '\n'
+            self.is_called(text, 'rank 6 on n4 has printed less than a whole line\n3 nodes wait in '
+                           'a fence\n' + KILLED, 'n[1-4]')
+
+    def test_a_rank_that_does_not_know_its_number(self):
+        text = output(4, {2}).replace('rank 2 on n2', 'a rank on n2')
+        self.is_called(text, self.WANT.replace('rank 2', 'a rank'))
+
+    def test_where(self):
+        """Silent nodes may wait in a fence, so they are not named."""
+        text = ''.join(says(node, INIT, SLEEP, moment='note: after 5.25 s') for node in (2, 3))
+        self.is_called(text, in_init('n[2-3] have', SLEEP) + '\n' + WHERE, 'n[1-9]')
+
+    def test_long_calls(self):
+        first = call(output(4, {2}, calls=' < '.join(['call'] * 100))).split('\n')[0]
+        self.assertRegex(first, r'^rank 2 on n2 has spent 58 s in MPI_Init, in (call < ){42}\.\.\.$')
+
+    @each(('other text', 'Time test was completed in 462.87 millisecs\n'), ('nothing', ''),
+          ('an error', 'ziaprobe: error: wrong placement: rank 1 on n1\n'))
+    def are_none(self, text):
+        self.is_called(text, '')
+
+    def test_ten_lines_at_most(self):
+        text = ''.join(says(node, INIT, 'f%d < %s' % (node % 400, SLEEP), name='a' * 37 + '%d')
+                       for node in range(1, 9001))
+        lines = call(text, 'a' * 37 + '[1-10000]').split('\n')
+        self.assertLessEqual(len(lines), 10)
+        self.assertLess(max(map(len, lines)), 500)
+        self.assertRegex(lines[6], r'^8,86\d nodes: 394 other states or calls$')
+        self.assertRegex(lines[7], r'^nothing from 1,000 nodes \(a*\[9001-10000\]\)$|'
+                         r'^nothing from a*\[9001-10000\]$')
+
+
+class Names(Case):
+    @each(('a range', 'n[1-3,7]', 'n1 n2 n3 n7'), ('zeros', 'n[08-10]', 'n08 n09 n10'),
+          ('two brackets', 'r[1-2]n[1-2],login', 'r1n1 r1n2 r2n1 r2n2 login'),
+          ('one name', 'n1', 'n1'), ('text after a bracket', 'n[1-2]-ib', 'n1-ib n2-ib'))
+    def are_expanded(self, names, want):
+        self.assertEqual(expand(names), want.split())
+        self.assertEqual(sorted(expand(fold(want.split()))), sorted(want.split()))
+
+    @each(('none', '', 'not a list of nodes, such as n[1-4,7]'),
+          ('an open bracket', 'n[1-4', 'not a list of nodes, such as n[1-4,7]'),
+          ('letters', 'n[a-c]', 'not a list of nodes, such as n[1-4,7]'),
+          ('blanks', 'n1 n2', 'not a list of nodes, such as n[1-4,7]'),
+          ('backward', 'n1,n[4-1]', 'n[4-1] is empty: its last number is below the first'),
+          ('many', 'n[1-999999999999]', 'more than 100000 nodes'),
+          ('many in two brackets', 'n[1-999][1-999]', 'more than 100000 nodes'))
+    def are_refused(self, names, error):
+        with self.assertRaises(Unreadable) as caught:
+            expand(names)
+        self.assertEqual(str(caught.exception), error)
+
+    def test_what_slurm_accepts(self):
+        names = ['a1b1', 'a2b1', 'r1n1', 'r1n2', 'r2n1', 'r2n2', 'x1s', 'x2s']
+        self.assertEqual(fold_for_slurm(names), 'a1b1,a2b1,r[1-2]n[1-2],x1s,x2s')
+
+
+class Summarize(Case):
+    """job/summarize OUTPUT"""
+    def summarize(self, text, *arguments, **variables):
+        """Returns the status, and what is printed on stderr and stdout."""
+        with open('output', 'w') as file:
+            file.write(text)
+        out = io.BytesIO()
+        err = mock.Mock(buffer=io.BytesIO())
+        variables = {**{key: value for key, value in os.environ.items()
+                        if key != 'SLURM_JOB_NODELIST'}, **variables}
+        with mock.patch.dict(os.environ, variables, clear=True), mock.patch('sys.stderr', err):
+            try:
+                status = self.call(summarize.main, [*arguments, 'output'], out)
+            except SystemExit as end:
+                status = end.code
+        err = err.buffer.getvalue().decode() or ''.join(
+            each.args[0] for each in err.write.call_args_list)
+        return status, err, out.getvalue().decode()
+
+    @each(
+        ('no list', (), {}, ''),
+        ('--nodes', ('--nodes', 'n[1-5]'), {}, 'nothing from n5\n'),
+        ('a variable', (), {'SLURM_JOB_NODELIST': 'n[1-5]'},
+         'nothing from n5 (in SLURM_JOB_NODELIST)\n'),
+        ('--nodes, in spite of a variable', ('--nodes', 'n[1-6]'),
+         {'SLURM_JOB_NODELIST': 'n[1-5]'}, 'nothing from n[5-6]\n'))
+    def knows_the_nodes(self, arguments, variables, silent):
+        status, err, out = self.summarize(output(4), *arguments, **variables)
+        self.assertIn('4 nodes wait in a fence\n' + silent, out)
+        self.assertEqual('nothing' in out, bool(silent))
+        self.assertEqual((status, err), (1, ''))
+
+    def test_where_is_no_failure(self):
+        status, err, out = self.summarize(says(2, INIT, SLEEP, moment='note: after 5 s'))
+        self.assertEqual((status, err, out), (0, '', '%s\n%s\n' % (
+            in_init('rank 2 on n2 has', SLEEP), WHERE)))
+
+    @each(
+        ('an output without such lines', COMMAND, (), 'summarize: error: output: an output in '
+         'which no rank says what it is doing; launch with -t or, if you did, trace the launcher, '
+         'because no rank has reached MPI_Init\n'),
+        ('another text', 'hello\n', (), 'summarize: error: output: neither an archive nor a file '
+         'of --csv or --ranks, nor an output with lines of -t or --where: it begins with "hello"; '
+         '...'),
+        ('a wrong list', output(4), ('--nodes', 'n[1-'), '...: error: argument --nodes: '
+         'not a list of nodes, such as n[1-4,7]\n'))
+    def refuses(self, text, arguments, error):
+        status, err, out = self.summarize(text, *arguments)
+        self.matches(err, error)
+        self.assertEqual((status, out), (2, ''))
+
+    def test_nodes_of_something_else(self):
+        job = os.path.join(TOP, 'example-output/submission')
+        done = subprocess.run([os.path.join(TOP, 'job/summarize'), '--nodes', 'n1', job],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.matches(done.stderr.decode(), '...summarize: error: --nodes is for an output with '
+                     'lines of -t or --where\n')
+        self.assertEqual((done.returncode, done.stdout), (2, b''))
+
+    def test_an_output_among_jobs(self):
+        job = os.path.join(TOP, 'example-output/submission')
+        status, err, _ = self.summarize(output(4), job)
+        self.matches(err, 'summarize: error: output: launches that are not a job; give this file '
+                     'alone ...')
+        self.assertEqual(status, 2)
+
+
+if __name__ == '__main__':
+    tap.main(sys.modules['__main__'])
