@@ -59,6 +59,7 @@ class Roll:
     def __init__(self, has_begun=False):
         self.has_begun = has_begun  # a launch, whose command line ziatest has printed
         self.is_timeout, self.seconds, self.sayings, self.latest = False, 0, [], {}
+        self.has_result = False
 
     def __bool__(self):
         return bool(self.sayings)
@@ -68,6 +69,7 @@ class Roll:
         is_told = False
         if START.search(line):
             self.__init__(has_begun=True)
+        self.has_result |= 'Time test was completed in' in line
         for part in line.split('ziaprobe: ')[1:]:  # Lines may run together.
             says, calls = SAYS.match(part), CALLS.match(part)
             is_told = bool(is_told or says or calls)
@@ -82,7 +84,7 @@ class Roll:
     def add_saying(self, moment, after, rank, host, ms, state):
         is_timeout = moment.startswith('error')
         if is_timeout and not self.is_timeout:
-            self.__init__(self.has_begun)
+            self.sayings, self.latest = [], {}  # those of --where
         if is_timeout < self.is_timeout:
             return
         self.is_timeout, self.seconds = is_timeout, float(after)
@@ -104,13 +106,17 @@ class Report:
         self.heard = collections.defaultdict(list)  # the sayings of each node
         for saying in roll.sayings:
             self.heard[known.get(saying.node.lower(), saying.node)].append(saying)
-        self.strangers = {*self.heard} - {*known.values()} if known else set()
-        self.are_all_known = bool(known) and not self.strangers
+        for node, sayings in self.heard.items():  # A whole line is better than another one.
+            self.heard[node] = [saying for saying in sayings if saying.state] or sayings
         self.node_of = {saying.rank: node for node, sayings in self.heard.items()
                         for saying in sayings}
-        self.silent = [node for node in known.values() if node not in self.heard] \
-            if self.are_all_known else []
-        self.count = len(self.heard) + len(self.silent)
+        self.strangers = {*self.heard} - {*known.values()} if known else set()
+        self.are_all_known = bool(known) and not self.strangers
+        # With --where, ranks that wait in a fence print nothing, and after the result, most ranks.
+        self.silent = []
+        if self.are_all_known and roll.is_timeout and not roll.has_result:
+            self.silent = [node for node in known.values() if node not in self.heard]
+        self.count = len(known if self.are_all_known else self.heard)
         self.groups = self.group()
 
     def group(self):
@@ -140,10 +146,9 @@ class Report:
         return {node: saying for (state, _), sayings in self.groups if state in states
                 for node, saying in sayings.items()}
 
-    def name(self, nodes):
-        """Names nodes, or says how many, if they are most nodes, or too many to name all."""
-        if is_most(len(nodes), self.count):
-            return f'{len(nodes):,} nodes'
+    @staticmethod
+    def name(nodes):
+        """Names nodes, and says how many they are if the list is cut."""
         names = fold_within(nodes, MOST_NAMES)
         return f'{len(nodes):,} nodes ({names})' if '...' in names else names
 
@@ -151,8 +156,9 @@ class Report:
         """Returns the line about the nodes whose SAYINGS are alike."""
         who, first, has, waits = self.name(sayings), next(iter(sayings.values())), 'have', 'wait'
         if len(sayings) == 1:
-            has, waits = 'has', 'waits'
-            who = f'{first.rank} on {who}'
+            who, has, waits = f'{first.rank} on {who}', 'has', 'waits'
+        elif state in WAITS and is_most(len(sayings), self.count):
+            who = f'{len(sayings):,} nodes'
         if state in (WORKS, WRITES):
             ms = [saying.ms for saying in sayings.values()]
             spent = ' to '.join(dict.fromkeys([seconds(min(ms)), seconds(max(ms))]))
@@ -178,7 +184,7 @@ class Report:
         rest = [node for _, sayings in self.groups[MOST_LINES:] for node in sayings]
         if rest:
             yield f'{self.name(rest)}: {len(self.groups) - MOST_LINES} other states or calls'
-        if self.silent and self.roll.is_timeout:
+        if self.silent:
             source = f' (in {self.source})' if self.source else ''
             yield f'nothing from {self.name(self.silent)}{source}'
         if self.strangers:
@@ -191,7 +197,10 @@ class Report:
         pairs = self.sayings_of(*PAIRS)
         odd = [*at_work, *self.silent] if waiting else self.silent
         if not self.roll.is_timeout:
-            return 'next: launch with -t; with --where, ranks that wait in a fence print nothing'
+            return 'next: look up the calls among the known causes, or launch with -t to see ' \
+                'which nodes wait'
+        if self.roll.has_result:
+            return 'next: look at the end of the launch: it hung after it had a result'
         if self.sayings_of(WRITES):
             return 'next: find out why rank 0 cannot write the result to stderr or to its files'
         if odd and is_most(len(waiting or at_work), self.count):
@@ -201,8 +210,8 @@ class Report:
         if odd and 2 * len(self.silent) >= self.count:
             return 'next: trace the launcher, because half of the nodes or more are silent'
         if odd:
-            return 'next: look at what the nodes that do not wait are doing; they are half of all ' \
-                'nodes or more'
+            return 'next: look at what the nodes that do not wait are doing; they are half of ' \
+                'all nodes or more'
         if pairs and not is_most(len(pairs), self.count):
             return 'next: launch without one of these partners; one of them is the cause, or the ' \
                 'link between them'
@@ -213,7 +222,7 @@ class Report:
             return 'next: find the node that is silent: job/summarize --nodes LIST OUTPUT'
         if len(self.groups) == 1:
             return 'next: look for something that the nodes share, because all do the same'
-        return 'next: look at the calls; no rank waits, so rare calls are not necessarily the cause'
+        return 'next: look at the calls; no rank waits, so rare ones are not always the cause'
 
     def exclude(self, odd, others):
         """Returns the last line if the nodes ODD keep the OTHERS waiting."""

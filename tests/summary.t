@@ -1505,7 +1505,8 @@ class Log(Case):
         write('log.csv', content)
         self.assertEqual(self.run_summarize('log.csv'), (
             2, 'summarize: error: log.csv: neither an archive nor a file of --csv or --ranks, '
-            'nor an output with lines of -t or --where: it %s; a browser, a spreadsheet or sort may have changed it: use the original\n' % begins,
+            'nor an output with lines of -t or --where: it %s; a browser, a spreadsheet or sort '
+            'may have changed it: use the original\n' % begins,
             ''))
 
     def test_an_empty_file(self):
