@@ -579,7 +579,7 @@ launch 2 on 8 nodes: status 124
 ms ''', silent('n1', 'n2', 'n4', 'n5', 'n6', 'n8')),
         ('one node speaks', 0, '''launch 2 on 8 nodes: status 124
     rank 2 on n1.x.org waits in a fence
-    nothing from 7 nodes
+    nothing from n[2-8].x.org
     next: trace the launcher, ''', silent('n1')),
         ('all nodes speak', 0, '''launch 2 on 8 nodes: status 124
     8 nodes wait in a fence
@@ -618,7 +618,7 @@ ms ''', silent('n1', 'n2', 'n4', 'n5', 'n6', 'n8')),
         self.says(0, '''
 launch 2 on 99 nodes: status 124
     n[1-2] wait in a fence
-    nothing from 97 nodes
+    nothing from n[3-99]
     next: trace the launcher, because half of the nodes or more are silent
 ...99 nodes  first    5151.0''',
                   lambda files: files.fails('99-2', 124, *timeouts('n1', 'n2')), PPN='1',
