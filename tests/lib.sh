@@ -330,7 +330,8 @@ needs_cluster() {
 }
 
 # has_mpi MPI: succeeds if there is a compiler wrapper mpicc.MPI, as it is called on Debian, and,
-# after needs_cluster, if the cluster's srun can start its programs; otherwise skips a test
+# after needs_cluster, if the cluster's srun can start its programs; otherwise skips a test. What
+# does not depend on the MPI library is tested only if $mpi is $first_mpi, the first that succeeded.
 has_mpi() {
 	if ! has "mpicc.$1"; then
 		skip "with $1" "mpicc.$1 not found; tests/setup installs it"
@@ -340,6 +341,7 @@ has_mpi() {
 		skip "with $1" "this Slurm has no $(pmi "$1") plugin"
 		return 1
 	fi
+	first_mpi=${first_mpi-$1}
 }
 
 # is_mpich_5: succeeds if MPICH is version 5 or later
