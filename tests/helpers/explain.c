@@ -442,6 +442,15 @@ static void test_late_rank(void)
 	finish();
 	ok(sum_path(&drawn, &path, FENCE) == UNKNOWN, "no fences, no sum");
 	make_up();
+	delay(5, CREATED, 2 * TICK - 1);
+	is_path("D5 S5=29.999 E5 I5 F0 I0 F0 I0 X0; -", "by less than two ticks of the clock");
+	delay(5, CREATED, 2 * TICK);
+	is_path("D5 S5=30 E5 I5 F0 I0 F0 I0 X0; S5 20 0", "by two");
+	delay(5, FENCE_ENTERED, 2 * TICK - 1);
+	is_path("D5 S5 E5 I5=29.999 F0 I0 F0 I0 X0; I5 19.999 0", "which init does not need");
+	delay(5, CREATED, s);
+	delay(4, FENCE_ENTERED + 2, s);
+	is_path("D5 S5=1010 E5 I5 F4 I4=1010 F0 I0 X0; S5 1000 0", "of two alike, the first");
 }
 
 /* Unknown marks, and marks that are distorted by the resolution of clock ticks */
@@ -485,8 +494,8 @@ static void test_creations(void)
 	ok(value(0, WAIT) == (10 + 25) * ms,
 	   "a daemon that came two ticks after a process was waited for");
 	run.records[2].at[PARENT_CREATED] += 1 * ms;
-	is_path("D2=41 S2=4 E2 I2 F0 I0 F0 I0 X0; D2 31 0",
-		"one that came later was not waited for");
+	ok(value(0, WAIT) == 25 * ms, "one that came later was not");
+	is_path("D2=41 S2=4 E2 I2 F0 I0 F0 I0 X0; D2 31 0", "and is the outlier");
 }
 
 /* Makes up the run of a program whose libraries are loaded at 25 ms. */
@@ -778,6 +787,42 @@ static void test_files(void)
 		   strcmp(text, "header\nrow\nrow\nrow\n") == 0,
 	   "runs at the same time write one header, and all their rows");
 	fclose(file);
+
+	if (truncate("rows", (off_t)strlen("header\nro")) != 0)
+		abort();
+	add_another_row();
+	file = fopen("rows", "r");
+	ok(fread(text, 1, sizeof text, file) == 14 && memcmp(text, "header\nro\nrow\n", 14) == 0,
+	   "a row that was cut off keeps its line");
+	fclose(file);
+}
+
+/* Checks whether a file that begins with HEADER counts as one of --csv and of --ranks, if rows have
+ * the cells a, b and so on up to s: 19, one more than those of --ranks in version 2.2. */
+static void is_header(const char *header, bool of_csv, bool of_ranks)
+{
+	struct row row = {.count = 19};
+
+	for (int i = 0; i < row.count; i++)
+		sprintf(row.cell[i].name, "%c", 'a' + i);
+	if (!ok(print_row(NULL, &row, header) == of_csv &&
+			is_ranks_header(&row, header) == of_ranks,
+		"whose header it is"))
+		printf("# %s", header);
+}
+
+static void test_headers(void)
+{
+	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s\n", true, true);
+	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r\n", true, true);
+	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q\n", true, false);
+	is_header("a,c,b,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r\n", true, false);
+	is_header("a\n", true, false);
+	is_header("b,a,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r\n", false, false);
+	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t\n", false, false);
+	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,\n", false, false);
+	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r", false, false);
+	is_header("\n", false, false);
 }
 
 /* Prints the report of the whole run to the file NAME, and returns the exit status. */
@@ -790,7 +835,6 @@ static int print_to(const char *name)
 		run.records[rank].node = (uint64_t)(rank / run.n);
 	run.program = run.mpi = run.fence_interface = "";
 	run.verbose = true;
-	run.launch_clock_error = 0;
 	exchange();
 	dup2(file, STDERR_FILENO);
 	if (check_run(&run))
@@ -805,7 +849,7 @@ static int print_to(const char *name)
  * or, if that is NULL, that there is none. Makes up the next run. */
 static void is_line_of(const char *start, const char *text, const char *name)
 {
-	char line[200], got[200] = "";
+	char line[400], got[400] = "";
 	FILE *file;
 
 	for (int rank = 0; rank < RANKS; rank++)
@@ -891,12 +935,14 @@ static void test_next(void)
 	delay_init(0, 600);
 	run.where = true;
 	is_line_of(start, NULL, "nothing if --where was given");
+	delay_init(0, 500);
+	is_line_of(start, "add --where 0.3 to see the calls that n3 is in", "long enough");
 	delay_init(0, 499);
 	is_line_of(start, NULL, "nothing if the delay is short");
-	delay_init(3000, 1000);
-	is_line_of(start, "add --where 3.5 to see the calls that n3 is in",
+	delay_init(3460, 1000);
+	is_line_of(start, "add --where 4.0 to see the calls that n3 is in",
 		   "it was long in proportion to the launch");
-	delay_init(5000, 1000);
+	delay_init(3461, 1000);
 	is_line_of(start, NULL, "and it was not");
 	delay(4, MAIN_ENTERED, 600 * ms);
 	is_line_of(start, NULL, "nothing for exec");
@@ -980,6 +1026,52 @@ static void test_shared_cpus(void)
 	is_line("unknown, because no fences were seen (2 ranks share 1 CPU)", "no fences");
 }
 
+/* Checks the warning if the launch node's clock is not among those compared, and its error is ERROR;
+ * TEXT is NULL if there is none. */
+static void is_unsure(bool named, int64_t error, const char *text)
+{
+	run.launch_node_named = named;
+	run.launch_clock_error = error;
+	is_line_of("ziaprobe: warning: ", text, "the launch node's clock");
+}
+
+/* Checks the warning if the clocks of blocks 1 and 2 are ahead by ONE and TWO of block 0's, on the
+ * launch node; block 3's is compared with block 2's. */
+static void is_off(int64_t one, int64_t two, const char *text)
+{
+	run.records[0].on_launch_node = true;
+	run.records[2].clock = (struct estimate){one, 1};
+	run.records[4].clock = (struct estimate){two, 1};
+	is_line_of("ziaprobe: warning: the clock of ", text, "clocks that are off");
+}
+
+static void test_warnings(void)
+{
+	is_unsure(true, s, NULL);
+	is_unsure(true, 1100 * ms,
+		  "the clock of the launch node could not be compared with the nodes', and its "
+		  "error may be up to 1.1 s; the time may be wrong by as much; run ziatest on a "
+		  "node of the job, or synchronise that clock");
+	is_unsure(true, -1,
+		  "the clock of the launch node could not be compared with the nodes', and its "
+		  "error is not known; the time may be wrong by as much; run ziatest on a node of "
+		  "the job, or synchronise that clock");
+	is_unsure(false, -1,
+		  "ziaprobe cannot tell which clock gave the start (it was called directly, or the "
+		  "launcher passed on no variables, as srun --export=NONE does); the time may be "
+		  "wrong by that clock's offset; start it with ziatest, and let the launcher pass "
+		  "on OMPI_ZIATEST_*");
+	is_off(ms, -ms, NULL);
+	is_off(2 * ms, 0,
+	       "n2 is 2.000 ms (+/- 0.001 ms) ahead of that of n1, the launch node; 1 of the other "
+	       "3 clocks is off; the corrected time is 90.00 ms; synchronise the clocks and run "
+	       "again");
+	is_off(2 * ms, -3 * ms,
+	       "n3 is 3.000 ms (+/- 0.001 ms) behind that of n1, the launch node; 3 of the other 3 "
+	       "clocks are off; the corrected time is 93.00 ms; synchronise the clocks and run "
+	       "again");
+}
+
 /* Checks that the report has END if the ranks from FIRST on were interrupted. */
 static void is_interrupted(int first, const char *end)
 {
@@ -1013,11 +1105,13 @@ int main(void)
 	test_phase_works();
 	test_outliers();
 	test_files();
+	test_headers();
 	test_lines();
 	test_shared_cpus();
 	test_names();
 	make_up();
 	test_next();
+	test_warnings();
 	is_interrupted(RANKS, NULL);
 	is_interrupted(RANKS - 1, "--where interrupted 1 rank in MPI_Init; if it slept");
 	is_interrupted(RANKS - 2, "--where interrupted 2 ranks in MPI_Init; if they slept");
