@@ -410,8 +410,12 @@ for mpi in openmpi mpich; do
 	END
 	chmod +x "$dir"/*
 
-	places='daemon wrapped rack hidden spawn exec init fence send answer clock'
-	places="$places unseen unseen-send"
+	places='init fence'
+	if [ "$mpi" = "$first_mpi" ] || [ -n "${ROUNDS-}${PLACES-}" ]; then
+		# These do not depend on the MPI library.
+		places="$places daemon wrapped rack hidden spawn exec send answer clock"
+		places="$places unseen unseen-send"
+	fi
 	# MPICH 5 has only one fence, after which all ranks wait for each other's messages.
 	if ! grep -q '^fences: 1,' "$dir/out"; then
 		places="$places later leave leave2"
