@@ -383,7 +383,7 @@ for mpi in mpich openmpi; do
 	# Linux may count a sleep as waiting for a CPU if the task moves to another one meanwhile.
 	slept=', mostly (blocked|waiting for a CPU)( \(.*\))?'
 	for case in sleep clear $slow_imports; do
-		late $case setup $node "$slept"
+		late "$case" setup $node "$slept"
 	done
 	if [ -e "$dir/both" ]; then
 		late both init $node ''	# what it did is not known

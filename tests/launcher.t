@@ -23,36 +23,39 @@ PATH=$bin:$PATH
 cd "$tmp/here" || exit 1
 stamped='\[[0-9]{10}\]\[[0-9]{1,6}\]'
 
-run ziatest 4
-like 'the default launcher' "$out" "\[-npernode\]\[4\]\[./ziaprobe\]$stamped\[4\]"
+# starts NAME PATTERN ARGUMENT...: passes if ziatest, given ARGUMENTs, starts a launcher with the
+# words PATTERN, each in []
+starts() {
+	title=$1 words=$2
+	shift 2
+	run ziatest "$@"
+	like "$title" "$out" "$words"
+}
+probe="\[./ziaprobe\]$stamped"
+
+starts 'the default launcher' "\[-npernode\]\[4\]$probe\[4\]" 4
 like 'the command line on stderr, and nothing else' "$err" \
 	"mpirun -npernode 4 ./ziaprobe $stamp 4"
-
-run ziatest 4 'fake --ntasks 1024 --ntasks-per-node '
-like "N after the launcher's last option" "$out" \
-	"\[--ntasks\]\[1024\]\[--ntasks-per-node\]\[4\]\[./ziaprobe\]$stamped\[4\]"
+starts "N after the launcher's last option" \
+	"\[--ntasks\]\[1024\]\[--ntasks-per-node\]\[4\]$probe\[4\]" \
+	4 'fake --ntasks 1024 --ntasks-per-node '
 like 'one space is added after the launcher' "$err" \
 	"fake --ntasks 1024 --ntasks-per-node  4 ./ziaprobe $stamp 4"
-
-run ziatest 012 'fake --map-by ppr:{}:node -x {}'
-like 'every {} is replaced, and N is not added' "$err" \
-	"fake --map-by ppr:12:node -x 12 ./ziaprobe $stamp 12"
-
+starts 'every {} is replaced, and N is not added' \
+	"\[--map-by\]\[ppr:12:node\]\[-x\]\[12\]$probe\[12\]" 012 'fake --map-by ppr:{}:node -x {}'
 for option in '-t 30' --timeout=0030; do
 	# shellcheck disable=SC2086 # one word or two
-	run ziatest $option -vv 4 fake
-	like "$option and -vv are passed on" "$out" \
-		"\[4\]\[./ziaprobe\]$stamped\[4\]\[--timeout\]\[30\](\[--verbose\]){2}"
+	starts "$option and -vv" "\[4\]$probe\[4\]\[--timeout\]\[30\](\[--verbose\]){2}" \
+		$option -vv 4 fake
 done
 for option in '-w 0.75' --where=0.75; do
 	# shellcheck disable=SC2086 # one word or two
-	run ziatest $option -t 9 4 fake
-	like "$option and -t are passed on" "$out" \
-		"\[4\]\[./ziaprobe\]$stamped\[4\]\[--where\]\[0.75\]\[--timeout\]\[9\]"
+	starts "$option and -t" "\[4\]$probe\[4\]\[--where\]\[0.75\]\[--timeout\]\[9\]" \
+		$option -t 9 4 fake
 done
-run ziatest --ranks 'a b.csv' -v --csv "it's" --csv '$HOME' 4 fake
-like 'files and -v are passed on unchanged' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\
-\[--ranks\]\[a b.csv\]\[--verbose\]\[--csv\]\[it's\]\[--csv\]\[\\\$HOME\]"
+starts 'files and -v are passed on unchanged' "\[4\]$probe\[4\]\[--ranks\]\[a b.csv\]\
+\[--verbose\]\[--csv\]\[it's\]\[--csv\]\[\\\$HOME\]" \
+	--ranks 'a b.csv' -v --csv "it's" --csv '$HOME' 4 fake
 is 'the printed line quotes them for a shell' "$(sh -c "$err")" "$out"
 
 # A library for LD_PRELOAD. With it, the realtime clock reads 7 42, a search after the stamp aborts
@@ -264,13 +267,14 @@ described 'ZIATEST_SYNC is passed on as it is' "$id own  7 us" "$preload" 'ZIATE
 described 'ZIATEST_SYNC may be empty' "$id own " "$preload" ZIATEST_SYNC=
 
 # If a rank crashes, srun ends the others, unless the user decides otherwise, or a program is given.
-run env -u SLURM_KILL_BAD_EXIT ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
-like 'SLURM_KILL_BAD_EXIT is 1' "$out" '\[1\]\[4\].*'
-run env SLURM_KILL_BAD_EXIT=0 ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
-like 'SLURM_KILL_BAD_EXIT=0 stays' "$out" '\[0\]\[4\].*'
+unset SLURM_KILL_BAD_EXIT
+starts 'SLURM_KILL_BAD_EXIT is 1' '\[1\]\[4\].*' 4 'fake $SLURM_KILL_BAD_EXIT'
+export SLURM_KILL_BAD_EXIT=0
+starts 'SLURM_KILL_BAD_EXIT=0 stays' '\[0\]\[4\].*' 4 'fake $SLURM_KILL_BAD_EXIT'
+unset SLURM_KILL_BAD_EXIT
 touch "$bin/libziaprobe.so"
-run env -u SLURM_KILL_BAD_EXIT ziatest 4 'fake ${SLURM_KILL_BAD_EXIT-unset}' ./solver
-like 'a program: SLURM_KILL_BAD_EXIT is not set' "$out" '\[unset\]\[4\].*'
+starts 'a program: SLURM_KILL_BAD_EXIT is not set' '\[unset\]\[4\].*' \
+	4 'fake ${SLURM_KILL_BAD_EXIT-unset}' ./solver
 
 ziatest 1 'touch launched; fake' >/dev/full 2>&1
 is 'the command line cannot be printed: status 1' $? 1
@@ -362,14 +366,12 @@ wrong() {
 	like "a usage error: $title" "$out/$err/$status" "/ziatest: error: $message\|$usage/2"
 }
 needed='must be a whole number from 1 to 2147483647, not'
-for n in 0 3.5 '' 4x ' 4' +4 2147483648 99999999999999999999; do
+for n in 0 '' 4x ' 4' +4 2147483648 99999999999999999999; do
 	wrong "N '$n'" "N $needed '$(echo "$n" | sed 's/[.+]/\\&/')'" "$n" fake
 done
 wrong "N '4x' after --" "N $needed '4x'" -- 4x fake
-for seconds in 0 -1 x 2147483648; do
-	wrong "--timeout '$seconds'" "--timeout $needed '$seconds'" --timeout "$seconds" 4 fake
-done
-for seconds in 0 0.000 -1 x 1. .5 1.2345 1,5 1e3 9999999999; do
+wrong '--timeout -1' "--timeout $needed '-1'" --timeout -1 4 fake
+for seconds in 0.000 -1 1. .5 1.2345 1e3 9999999999; do
 	wrong "--where '$seconds'" "--where must be a number of seconds above 0, such as 0.7, not \
 '$(echo "$seconds" | sed 's/[.]/\\&/')'" --where "$seconds" 4 fake
 done
@@ -379,9 +381,7 @@ wrong 'no arguments' "the launcher is missing, as in 'ziatest srun .* -- ziaprob
 wrong 'N as a file' "'mpirun -n' is not a launcher; leave out the quotes, as in 'ziatest mpirun -n \
 N -- ziaprobe', or write N, the number of processes per node, before it" --csv 4 'mpirun -n'
 wrong '--ppn and N' '--ppn 2 and N = 4 are both given; leave out --ppn' --ppn 2 4 fake
-for n in 0 4x ''; do
-	wrong "--ppn '$n'" "--ppn $needed '$n'" --ppn "$n" fake -- ziaprobe
-done
+wrong '--ppn 0' "--ppn $needed '0'" --ppn 0 fake -- ziaprobe
 quote="quote the launcher with its options: 'fake \.\.\.', or leave out N"
 for program in --ntasks ''; do
 	wrong "the program '$program'" "'$program' is not a program; $quote" 4 fake "$program" 4
@@ -472,30 +472,19 @@ a pipe in a script that is the launcher, or after ziatest: ./ziatest N \"...\" 2
 $usage_lines/2"
 done <<'END'
 fake|tee log
-fake | tee log
 fake 2>&1 | tee log
-fake 2>&1|tee log
 fake |& tee log
-fake |
 fake || fake | tee log
 false ||| fake
-fake >log | cat
 fake >| log | cat
 fake \\| tee log
-fake \\\\| tee log
 fake \" | tee log
-fake \' | tee log
 fake 'a \' | tee log
 fake "a \" |" | tee log
-fake 'a|b' "c|d" | tee log
 fake '"' | tee log '"'
 fake "'" | tee log "'"
 fake $(echo a) | cat
-fake `echo a` | cat
-(fake) | cat
 fake a{}|cat
-fake $(expr $(echo 4) / 2) -N | tee log
-fake $(echo $(echo ")")) | tee log
 fake "$(echo '"')" | tee log
 fake "(" | tee log
 fake `echo "a"` | tee log
@@ -511,38 +500,22 @@ while IFS= read -r launcher; do
 	sh -c "$first" >"$tmp/shell" 2>&1
 	is "no pipe, as in a shell: $launcher" "$out/$status" "$(cat "$tmp/shell")/$?"
 done <<'END'
-fake 'a|b'
-fake "a|b"
+fake 'a|b' "c|d"
 fake $(echo $(echo 4 | cat) | cat)
 fake "$(echo "4 | 8")"
 fake "$(echo "a" | cat)" "|"
-fake $(echo ')' | cat)
 fake ${NONE:-a|b} "${NONE:-c|d}"
 fake `echo "$(echo 4 | cat)" | cat`
 fake a\|b
-fake --constraint='intel|amd'
-fake --constraint="intel|amd"
-fake 'a | b' c
 fake "a ' | b"
 fake 'a " | b'
 fake "a \" | b"
 fake "a \\" 'b|c'
-fake a\\\|b
 fake \'a\|b\'
-fake "'a' | b"
 sh -c 'fake a | cat' -
-sh -c "fake 'a b' | cat" -
-false || fake
 false||fake
 false || false || fake
-true && fake || fake
-fake 'a'\|'b'
-fake >| log
 fake 2>| log
->| log fake
-fake $(echo a | cat)
-fake "$(echo a | cat)"
-fake `echo a | cat`
 END
 
 # The words form: LAUNCHER [ARGUMENT...] -- PROGRAM [ARGUMENT...]
@@ -578,10 +551,9 @@ same_words sh -c 'fake "$@" | cat' sh -n 4
 same_words fake $(seq 9000)
 same_words fake "$(printf '%100000s' '' | tr ' ' a)"
 
-while IFS='=' read -r options verbose; do
+while IFS='=' read -r options report; do
 	# shellcheck disable=SC2086 # words
-	run ziatest $options fake -- ziaprobe
-	like "words: the report of '$options'" "$out" "\[./ziaprobe\]$stamped\[0\]$verbose"
+	starts "words: the report of '$options'" "$probe\[0\]$report" $options fake -- ziaprobe
 done <<'END'
 =\[--verbose\]
 -v=\[--verbose\]
@@ -595,11 +567,9 @@ done <<'END'
 -qvt9=\[--verbose\]\[--timeout\]\[9\]
 END
 for options in -q -vq; do
-	run ziatest "$options" 4 fake
-	like "N and $options" "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]"
+	starts "N and $options" "\[4\]$probe\[4\]" "$options" 4 fake
 done
-run ziatest --start-only 4 fake
-like '--start-only is passed on' "$out" "\[4\]\[./ziaprobe\]$stamped\[4\]\[--start-only\]"
+starts --start-only "\[4\]$probe\[4\]\[--start-only\]" --start-only 4 fake
 
 # Where the launcher ends
 report='0,--verbose\]'
@@ -615,28 +585,27 @@ done <<'END'
 fake -n 4 -- ./solver -x=\[-n\]\[4\]$preloaded\[./solver\]\[-x\]
 fake -- ./solver -- x=$preloaded\[./solver\]\[--\]\[x\]
 fake -- -- ./solver=\[--\]$preloaded\[./solver\]
-fake --=\[./ziaprobe\]$stamped\[0\]\[--verbose\]
-fake -- --=\[--\]\[./ziaprobe\]$stamped\[0\]\[--verbose\]
-fake -- -- ziaprobe=\[--\]\[./ziaprobe\]$stamped\[0\]\[--verbose\]
-fake -- ./ziaprobe=\[./ziaprobe\]$stamped\[0\]\[--verbose\]
+fake --=$probe\[0\]\[--verbose\]
+fake -- --=\[--\]$probe\[0\]\[--verbose\]
+fake -- -- ziaprobe=\[--\]$probe\[0\]\[--verbose\]
+fake -- ./ziaprobe=$probe\[0\]\[--verbose\]
 fake -- ../bin/fake ziaprobe=$preloaded\[../bin/fake\]\[ziaprobe\]
 fake -- ../bin/probe=$preloaded\[../bin/probe\]
 -- fake 4=\[4\]
--- 4 fake=\[4\]\[./ziaprobe\]$stamped\[4\]
---ranks -- 4 fake=\[4\]\[./ziaprobe\]$stamped\[4\]\[--ranks\]\[--\]
---ranks -- fake -- ziaprobe=\[./ziaprobe\]$stamped\[0\]\[--ranks\]\[--\]\[--verbose\]
+-- 4 fake=\[4\]$probe\[4\]
+--ranks -- 4 fake=\[4\]$probe\[4\]\[--ranks\]\[--\]
+--ranks -- fake -- ziaprobe=$probe\[0\]\[--ranks\]\[--\]\[--verbose\]
 END
 run ziatest --
 like 'words: -- alone starts one ziaprobe' "$err/$status" "./ziaprobe $stamp 0 --verbose/0"
 cp "$bin/probe" "$bin/ziaprobe"
-for probe in "$bin/ziaprobe" "$bin/../bin/ziaprobe"; do
-	run ziatest fake -- "$probe"
-	like "words: $probe is ziatest's own" "$out" "\[$probe\]$stamped\[0\]\[--verbose\]"
+for own in "$bin/ziaprobe" "$bin/../bin/ziaprobe"; do
+	starts "words: $own is ziatest's own" "\[$own\]$stamped\[0\]\[--verbose\]" fake -- "$own"
 done
 rm "$bin/ziaprobe"
-run ziatest --ppn 04 --start-only --csv x fake -- ./solver
-like 'words: the options with a program' "$out" ".*\[ZIAPROBE=[0-9]{10},[0-9]{1,6},0,--ppn,4,\
---start-only,--csv,$(pwd -P)/x,--verbose\]\[./solver\]"
+starts 'words: the options with a program' ".*\[ZIAPROBE=[0-9]{10},[0-9]{1,6},0,--ppn,4,\
+--start-only,--csv,$(pwd -P)/x,--verbose\]\[./solver\]" \
+	--ppn 04 --start-only --csv x fake -- ./solver
 
 # ... and what is wrong with it
 wrong 'no --' "-- is missing; to measure a program, write -- before it; to launch the benchmark \
@@ -654,10 +623,8 @@ done
 wrong 'the program -n' "'-n' is not a program; after --, .*" fake -- -n 4
 wrong 'the program X=1' "'X=1' is not a program; to set a variable, write 'env X=1 ./a'; .*" \
 	fake -- X=1 ./a
-for probe in ziaprobe ./ziaprobe; do
-	wrong "$probe and an argument" "$probe takes no arguments here, such as '--csv'; write the \
-options of ziatest before the launcher" fake -- "$probe" --csv x
-done
+wrong 'ziaprobe and an argument' "./ziaprobe takes no arguments here, such as '--csv'; write the \
+options of ziatest before the launcher" fake -- ./ziaprobe --csv x
 wrong '4x as the launcher' "N $needed '4x'" 4x -n 4 -- ./a
 for word in --export=ALL,LD_PRELOAD=/x.so --bcast --multi-prog; do
 	wrong "$word, with a program" '(LD_PRELOAD in|--bcast would copy).*' fake "$word" -- ./a
@@ -667,8 +634,7 @@ done
 run ziatest fake -- sh -c 'LD_PRELOAD=/x.so:$LD_PRELOAD ./solver'
 is 'words: a script may extend LD_PRELOAD' "$status" 0
 cp "$bin/fake" "$bin/4x"
-run ziatest 4x -n 4 -- ziaprobe
-like 'words: a launcher whose name begins with a digit' "$out" '\[-n\]\[4\].*'
+starts 'words: a launcher whose name begins with a digit' '\[-n\]\[4\].*' 4x -n 4 -- ziaprobe
 # failing LAUNCHER STATUS MESSAGE: passes if LAUNCHER causes this error
 failing() {
 	did "$bin/ziatest" "$1" -- ziaprobe >"$tmp/of_ziatest"
