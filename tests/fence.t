@@ -479,7 +479,7 @@ for compiler in gcc clang; do
 	if ! has $compiler; then
 		continue	# .ci/run installs both
 	fi
-	for sanitize in -O0 -O1 -O2 '-O2 -flto' '-O1 -finstrument-functions' '-O0 --coverage'; do
+	for sanitize in -O0 '-O2 -flto' '-O1 -finstrument-functions' '-O0 --coverage'; do
 		if [ "$compiler $sanitize" = 'clang -O0 --coverage' ]; then
 			continue	# needs clang's run-time library
 		fi

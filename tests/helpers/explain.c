@@ -1026,8 +1026,8 @@ static void test_shared_cpus(void)
 	is_line("unknown, because no fences were seen (2 ranks share 1 CPU)", "no fences");
 }
 
-/* Checks the warning if the launch node's clock is not among those compared, and its error is ERROR;
- * TEXT is NULL if there is none. */
+/* Checks the warning if the launch node's clock is not compared, and its error is ERROR; TEXT is
+ * NULL if there is none. */
 static void is_unsure(bool named, int64_t error, const char *text)
 {
 	run.launch_node_named = named;
