@@ -30,22 +30,24 @@ cd "$tmp" || exit 1
 unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID PMIX_RANK TRACE_OPTIONS
 unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_NTASKS SLURM_STEP_NUM_TASKS
 
-for case in PMIX_NAMESPACE:PMIX_RANK=5 SLURM_STEP_NUM_TASKS:SLURM_PROCID=4 \
-	FLUX_JOB_SIZE:FLUX_TASK_RANK=3 PMI_SIZE:PMI_RANK=2 \
-	OMPI_COMM_WORLD_SIZE:OMPI_COMM_WORLD_RANK=1; do
-	export "${case#*:}" "${case%:*}=9"
-	run "$trace" "${case#*=}" true
-	like "${case#*:} wins over what was set before" "$err" "trace of rank ${case#*=} .*"
-done
-run sh -c 'echo $$; exec "$@"' sh "$trace" 2 sh -c 'echo $$; exit 3'
+export SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=2
+run sh -c 'echo $$; exec "$@"' sh "$trace" 1 sh -c 'echo $$; exit 3'
 like 'the other ranks become COMMAND' "$status|$out$err" '3\|([0-9]+)\|\2'
-unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID PMIX_RANK
-unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_STEP_NUM_TASKS
+# A rank that does not exist, or a number that is too long: rank 0 says so.
+for rank in 4 99999999999999999999; do
+	run "$trace" $rank echo started
+	is "rank $rank is missing: the others are silent" "$status|$out$err" '2|'
+	SLURM_PROCID=0 run "$trace" $rank echo started
+	is "rank $rank is missing" "$status|$out$err" \
+		"2|job/trace: error: there is no rank $rank; this launch has ranks 0 to 3"
+done
+# The nearest daemon decides: here, a copy of the shell that bears its name.
+cp "$(command -v sh)" slurmstepd
+PMI_SIZE=9 PMI_RANK=8 run ./slurmstepd -c '"$@"; exit' sh sh -c '"$@"; exit' sh "$trace" 2 true
+like 'the rank below slurmstepd' "$status|$err" '0\|trace of rank 2 .*'
+unset SLURM_STEP_NUM_TASKS SLURM_PROCID
 run "$trace" 2 true
 like 'no rank' "$status|$err" '2\|job/trace: error: no launcher has given .*'
-# The batch script that runs prterun has variables of its own.
-SLURM_NTASKS=4 SLURM_PROCID=0 PMIX_RANK=3 run "$trace" 3 true
-like 'prterun in a batch job' "$err" 'trace of rank 3 .*'
 export PMIX_RANK=2
 for arguments in '' 2 'two true'; do
 	# shellcheck disable=SC2086 # words
@@ -53,39 +55,10 @@ for arguments in '' 2 'two true'; do
 	is "arguments '$arguments'" "$status|$err" \
 		'2|job/trace: error: usage: trace RANK|launcher COMMAND...'
 done
-long=99999999999999999999
-for case in SLURM_STEP_NUM_TASKS=4:SLURM_PROCID FLUX_JOB_SIZE=3:FLUX_TASK_RANK PMI_SIZE=2:PMI_RANK \
-	OMPI_COMM_WORLD_SIZE=1:OMPI_COMM_WORLD_RANK; do
-	size=${case%:*}
-	export "${size?}" "${case#*:}=0"
-	size=${size#*=}
-	run "$trace" "$size" echo started
-	is "$case: a rank that does not exist" "$status|$out$err" "2|job/trace: error: there is no \
-rank $size; this launch has ranks 0 to $((size - 1))"
-	run "$trace" $long echo started
-	is "$case: a number that is too long" "$status|$out$err" "2|job/trace: error: there is no \
-rank $long; this launch has ranks 0 to $((size - 1))"
-	export "${case#*:}=1"
-	run "$trace" "$size" echo started
-	is "$case: said once" "$status|$out$err" '2|'
-done
-unset OMPI_COMM_WORLD_RANK PMI_RANK FLUX_TASK_RANK SLURM_PROCID
-unset OMPI_COMM_WORLD_SIZE PMI_SIZE FLUX_JOB_SIZE SLURM_STEP_NUM_TASKS
-# A shell within another launch has left its rank 0. The nearest daemon decides: here, a copy of the
-# shell that bears its name.
-export SLURM_STEP_NUM_TASKS=4 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 PMI_SIZE=9 PMI_RANK=8
-export SLURM_PROCID=2
-for case in slurmstepd:2 hydra_pmi_proxy:8 orted:0 mpirun.openmpi:0 bash:0; do
-	cp "$(command -v sh)" "${case%:*}"
-	run "./${case%:*}" -c '"$@"; exit' sh sh -c '"$@"; exit' sh "$trace" "${case#*:}" true
-	like "the rank below ${case%:*}" "$status|$err" "0\|trace of rank ${case#*:} .*"
-done
-unset SLURM_STEP_NUM_TASKS OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMI_SIZE PMI_RANK
-unset SLURM_PROCID
 PMIX_RANK=1 run "$trace" launcher sh -c 'exit 3'
 like 'the launcher, whatever the rank and the size' "$status|$err" "3\|\
 trace of the launcher on [^ ,]+, as a whole: $took\|.*\|every call: ziaprobe-trace\.launcher"
-PMIX_RANK=0 run "$trace" $long echo started
+PMIX_RANK=0 run "$trace" 99999999999999999999 echo started
 is 'a number that is too long, and no size: no rank is traced' \
 	"$status|$out|$(echo "$err" | grep '^trace of')" '0|started|'
 
