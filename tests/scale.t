@@ -129,8 +129,8 @@ launch ms 4 2 9.8 n 2 2 1 "init of rank [45] on n00002 and 1 more rank there, \
 launch s 4 2 10.3 n 2 2 1 "init of rank [45] on n00002 and 1 more rank there, $excess" \
 	"$calls n00002 is in"
 launch alike 4 2 700 n 9 9 1 none ''
-launch rack 4096 16 112 nid 832 895 1 "init of rank [0-9]+ on nid00[0-9]{3} and 1023 more ranks, \
-on 64 of 4096 nodes \(nid\[00832-00895\]\), $excess" "$calls nid008[0-9]{2} is in"
+launch rack 1024 4 112 nid 832 895 1 "init of rank [0-9]+ on nid00[0-9]{3} and 255 more ranks, \
+on 64 of 1024 nodes \(nid\[00832-00895\]\), $excess" "$calls nid008[0-9]{2} is in"
 launch long 10000 8 600 $long 700 9999 7 "init of rank [0-9]+ on ${long}[0-9]{5} and 10631 more \
 ranks, on 1329 of 10000 nodes \($long\[00700,00707,00714,00721,00728,00735,00742\] and 1322 \
 more\), $excess" "$calls ${long}[0-9]{5} is in"
