@@ -173,11 +173,16 @@ if socket.gethostname() == os.environ["LATE"]:
     time.sleep(2)
 END
 
-# A wrapper whose child leaves no trace
+# Wrappers that ignore their child, and that leave it unwaited for
 cat >"$tmp/ignore.py" <<'END'
 import signal, subprocess, sys
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 sys.exit(subprocess.call(sys.argv[1:], close_fds=False))
+END
+cat >"$tmp/leave.py" <<'END'
+import os, sys
+os.spawnvp(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
+os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
 END
 
 # Wrappers of a program: 'exec' if they become that program and have no child, otherwise 'child'
@@ -195,6 +200,7 @@ child bash -c 'sleep 0.1 & "$@"' -
 child bash -c '{ "$@"; } > >(cat); exit' -
 child bash -c 'trap "" CHLD; "$@"; exit' -
 child /usr/bin/python3 ../../ignore.py
+child /usr/bin/python3 ../../leave.py
 child timeout 60
 child strace -f -o /dev/null
 END

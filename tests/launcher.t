@@ -488,6 +488,7 @@ fake a{}|cat
 fake "$(echo '"')" | tee log
 fake "(" | tee log
 fake `echo "a"` | tee log
+fake "$(echo "$(echo "$(echo "$(echo "$(echo 4)")")")")" | tee log
 END
 is 'a pipe is refused: nothing is run, no file is new' "$(ls; cat "$RECORD")" "$files"
 ok 'a pipe is refused: the probe is as it was' cmp "$bin/probe" ziaprobe
