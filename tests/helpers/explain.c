@@ -305,14 +305,10 @@ static void test_clocks(void)
 	ok(clock_excess(three, offset_of(three, 4)) == 500 &&
 		   clock_excess(three, offset_of(three, 2)) == -100,
 	   "only the second of the two is warned of");
-	is_worst(3, 0, CLOCKS({-2000, 1500}, {-900, 0}), 0, 1, OFFSET(-2000, 1500),
-		 "and so if they are behind, in the opposite order");
 	is_worst(3, -1, CLOCKS({7, 9}, {5, 7}), 2, 0, OFFSET(-5, 7),
 		 "the reference clock itself is never the worst one");
 	is_worst(3, -1, CLOCKS({5, 1}, {-5, 1}), 0, 1, OFFSET(5, 1),
 		 "of equals, the lowest block wins");
-	three = is_worst(3, -1, CLOCKS({100, 3}, {2, 4}), 2, 1, OFFSET(98, 7),
-			 "the clock furthest from the median, and the sum of both bounds");
 	three = is_worst(3, 1, CLOCKS({100, 3}, {2, 4}), 1, 0, OFFSET(-100, 3),
 			 "the clock furthest from the launch node's");
 	ok(three->corrected == 7 + 100 - 3, "the latest corrected stamp is used");
@@ -338,16 +334,19 @@ static void test_clocks(void)
 }
 
 /* Returns the number of the first check that the run fails, counting from 1, or 0 if it passes all
- * of them. */
+ * of them; -1 if judge_run() does not agree. */
 static int first_error(void)
 {
 	bool (*const checks[])(const struct run *) = {check_placement, check_jumps, check_starts,
 						      check_existence, check_time};
 
-	for (int i = 0; i < 5; i++)
-		if (!checks[i](&run))
-			return i + 1;
-	return 0;
+	int i = 0;
+
+	while (i < 5 && checks[i](&run))
+		i++;
+	if (judge_run(&run) != (i == 5))
+		return -1;
+	return i < 5 ? i + 1 : 0;
 }
 
 static void test_judge(void)
@@ -360,7 +359,6 @@ static void test_judge(void)
 	is_placement("aabbcb", "aaaaaa", 2, 's', 5);
 	is_placement("aabbcccc", "aabbcccc", 2, 'e', 6);
 	is_placement("aabbaabb", "aabbaabb", 2, 'e', 4);
-	is_placement("abcb", "abcb", 1, 'e', 3);
 	is_placement("aaaa", "abcb", 1, 'e', 3);
 	is_placement("aaaa", "abcd", 4, '-', -1);
 	is_placement("aaaabbbb", "abcdefgh", 2, 'w', 2);
@@ -373,6 +371,9 @@ static void test_judge(void)
 	run.launch_clock_known = true;
 	record = run.records + 3;
 	ok(first_error() == 0, "a valid measurement");
+	record->node++;
+	ok(first_error() == 1, "a rank on another node than its block");
+	record->node--;
 	record->jump = (struct estimate){-1000, 2001};
 	ok(first_error() == 0, "a jump of 1 ms");
 	record->jump.value = 2001;
@@ -417,6 +418,11 @@ static void test_late_rank(void)
 {
 	is_summary(MARKS, INIT, 30, 30, 30, 0);
 	is_summary(MARKS, WAIT, 0, 0, 0, 0);
+	is_summary(MARKS, DAEMON, 10, 10, 10, 0);
+	for (int rank = 0; rank < RANKS; rank++)
+		shift(rank, CREATED, MAIN_ENTERED, rank * ms);
+	is_summary(MARKS, SPAWN, 10, 13, 17, 7);
+	make_up();
 	finish();
 	ok(find_awaited(&drawn, 5, FENCE_LEFT).rank == 0, "of equals, the lowest rank was last in");
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "nobody is late");
@@ -448,6 +454,8 @@ static void test_late_rank(void)
 	is_path("D5 S5=30 E5 I5 F0 I0 F0 I0 X0; S5 20 0", "by two");
 	delay(5, FENCE_ENTERED, 2 * TICK - 1);
 	is_path("D5 S5 E5 I5=29.999 F0 I0 F0 I0 X0; I5 19.999 0", "which init does not need");
+	delay(5, MAIN_ENTERED, 2 * TICK - 1);
+	is_path("D5 S5 E5=29.999 I5 F0 I0 F0 I0 X0; -", "and exec does");
 	delay(5, CREATED, s);
 	delay(4, FENCE_ENTERED + 2, s);
 	is_path("D5 S5=1010 E5 I5 F4 I4=1010 F0 I0 X0; S5 1000 0", "of two alike, the first");
@@ -572,11 +580,6 @@ static void test_fences(void)
 		   find_awaited(&drawn, 0, FENCE_LEFT).rank >= 0,
 	   "one of the fences did not hold");
 	is_path("D0 S0 E0 I0 F0 I0 F0 I0 X0; -", "beyond those bounds, the fence did not hold");
-	run.records[3].at[FENCE_LEFT] = s + 70 * ms + bound;
-	run.records[3].at[FENCE_ENTERED + 2] = s + 70 * ms + 2 * bound;
-	run.records[3].at[FENCE_LEFT + 2] = s + 70 * ms + 2 * bound;
-	is_path("D3 S3 E3 I3 F3=30 I3=0 F0=0 I0 X0; F3 20 0",
-		"the same, after the other rank has left the fence before it even later");
 	forget_fences(6, 1);
 	ok(value(3, FAULTS) == 10 && value(3, CPU) == 5 * 4000,
 	   "what is done in a fence that does not count belongs to the phase around it");
@@ -602,8 +605,6 @@ static void test_unseen_fences(void)
 	hide_fences(0, 1, 4900 * ms);
 	is_path("D0 S0 E0 I0=5050 X0; -",
 		"without fences, the path does not go to a rank that entered main late");
-	hide_fences(5, 0, 1800 * ms);
-	is_path("D5 S5 E5 I5=1950 X5; -", "nor to rank 0");
 	hide_fences(5, 5, 1800 * ms);
 	is_path("D5 S5 E5=1810 I5=150 X5; -",
 		"and a rank that entered main late is not blamed even if it is the slowest");
@@ -674,6 +675,8 @@ static void test_phase_works(void)
 				"what a rank did in a phase"))
 				printf("# case %zu, %s\n", i, column_names[CPU + k]);
 	}
+	run.records[1].readings[MAIN_ENTERED - LIBRARIES_LOADED].cpu_wait = 0;
+	ok(value(1, BLOCKED) == (6 + 0 + 3 + 3) * ms, "a rank that did not wait for a CPU");
 }
 
 /* Makes up a run in which rank 4 is late at MARK by 300 ms. Of these, it spends CPU and CPU_WAIT ms
@@ -817,12 +820,10 @@ static void test_headers(void)
 	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r\n", true, true);
 	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q\n", true, false);
 	is_header("a,c,b,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r\n", true, false);
-	is_header("a\n", true, false);
 	is_header("b,a,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r\n", false, false);
 	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t\n", false, false);
 	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,\n", false, false);
 	is_header("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r", false, false);
-	is_header("\n", false, false);
 }
 
 /* Prints the report of the whole run to the file NAME, and returns the exit status. */
@@ -892,23 +893,18 @@ static void test_names(void)
 	const char *longest = "x123456789-123456789-123456789-123456789-123456789-123456789-123";
 
 	is_list("n5", "n5", 0);
-	is_list("n5 n6", "n[5-6]", 0);
 	is_list("n5 n6 n7 n9 n11 n12", "n[5-7,9,11-12]", 0);
 	is_list("n9 n10 n99 n100", "n[9-10,99-100]", 0);
-	is_list("n08 n09 n10 n11", "n[08-11]", 0);
 	is_list("n098 n099 n100", "n[098-100]", 0);
 	is_list("n8 n09 n010", "n[8,09,010]", 0);
 	is_list("n6 n5", "n[6,5]", 0); /* in the order of the job */
 	is_list("n5 n5", "n[5,5]", 0); /* of two containers */
 	is_list("login n1", "login,n1", 0);
-	is_list("login login", "login,login", 0);
 	is_list("n1 m2 m3 n4", "n1,m[2-3],n4", 0);
 	is_list("1 2 10", "[1-2,10]", 0);
 	is_list("x3c0s1b0n0 x3c0s1b0n1 x3c0s2b0n0", "x3c0s1b0n[0-1],x3c0s2b0n0", 0);
 	is_list("n5.hpc1.example.org n6.hpc1.example.org", "n[5-6]", 0);
 	is_list("n5-ib n6-ib", "n5-ib,n6-ib", 0); /* Slurm cannot read n[5-6]-ib. */
-	is_list("n99999999999999999999 n100000000000000000000",
-		"n[99999999999999999999,100000000000000000000]", 0);
 	is_list(longest, longest, 0);
 	is_list("nid-in-a-very-long-row-of-cabinets-001 nid-in-a-very-long-row-of-cabinets-002 "
 		"gpu-in-a-very-long-row-of-cabinets-003 gpu-in-a-very-long-row-of-cabinets-004",
@@ -927,8 +923,6 @@ static void test_next(void)
 	const char *start = "next: ";
 
 	delay_init(0, 600);
-	is_line_of(start, "add --where 0.3 to see the calls that n3 is in", "halfway");
-	delay_init(0, 600);
 	run.records[4].at[LIBRARIES_LOADED] = run.records[4].at[MAIN_ENTERED];
 	is_line_of(start, "add --where 0.3 --start-only to see the calls that n3 is in",
 		   "a program");
@@ -946,9 +940,6 @@ static void test_next(void)
 	is_line_of(start, NULL, "and it was not");
 	delay(4, MAIN_ENTERED, 600 * ms);
 	is_line_of(start, NULL, "nothing for exec");
-	run.records[0].at[REPLY_RECEIVED] += 600 * ms;
-	is_line_of(start, NULL, "nothing for an exchange");
-	is_line_of(start, NULL, "nothing without an outlier");
 	delay_init(0, 600);
 	run.records[4].clock = (struct estimate){200 * ms, 1};
 	shift(4, PARENT_CREATED, MARKS, 200 * ms);
@@ -963,8 +954,6 @@ static void test_lines(void)
 		   "  4 on n3", "the phase, its median, and what the process did");
 	delay(4, FENCE_ENTERED, 12000 * ms);
 	is_line("init of rank 4 on n3, 12.000 s above the median, mostly blocked", "in seconds");
-	delay(4, FENCE_ENTERED, 300 * ms);
-	is_line("init of rank 4 on n3, 300.000 ms above the median, mostly blocked", "one rank");
 	delay(4, FENCE_ENTERED, 300 * ms);
 	shift(5, FENCE_ENTERED, FENCE_LEFT, 300 * ms);
 	is_line("init of rank 4 on n3 and 1 more rank there, 300.000 ms above the median, mostly "
@@ -1047,6 +1036,7 @@ static void is_off(int64_t one, int64_t two, const char *text)
 
 static void test_warnings(void)
 {
+	is_unsure(true, 0, NULL);
 	is_unsure(true, s, NULL);
 	is_unsure(true, 1100 * ms,
 		  "the clock of the launch node could not be compared with the nodes', and its "
