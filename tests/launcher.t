@@ -497,9 +497,8 @@ ok 'a pipe is refused: the probe is as it was' cmp "$bin/probe" ziaprobe
 while IFS= read -r launcher; do
 	run ziatest 4 "$launcher"
 	first=$(printf '%s\n' "$err" | head -n 1)
-	like "no pipe: $launcher" "$first" '.* \./ziaprobe [0-9]+ [0-9]+ 4'
 	sh -c "$first" >"$tmp/shell" 2>&1
-	is "no pipe, as in a shell: $launcher" "$out/$status" "$(cat "$tmp/shell")/$?"
+	is "no pipe: $launcher" "$out/$status" "$(cat "$tmp/shell")/$?"
 done <<'END'
 fake 'a|b' "c|d"
 fake $(echo $(echo 4 | cat) | cat)
