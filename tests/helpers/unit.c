@@ -196,6 +196,7 @@ static void test_arguments(void)
 {
 	is_time(0, "Time test was completed in     0.00 millisecs\n");
 	is_time(624570, "Time test was completed in   624.57 millisecs\n");
+	is_time(s, "Time test was completed in   0:01 min:sec\n");
 	is_time(2 * s - 1, "Time test was completed in   0:01 min:sec\n");
 	is_time(65 * s, "Time test was completed in   1:05 min:sec\n");
 	is_time(6000 * s, "Time test was completed in 100:00 min:sec\n");
@@ -205,6 +206,8 @@ static void test_arguments(void)
 	is_parsed("1 2 3 --timeout 30 ", 1 * s + 2, 3, 30);
 	is_parsed("1 2 3 -t 30 -v ", 1 * s + 2, 3, 30);
 	is_parsed("1 2 3 --timeout ", 0, -1, 0);
+	is_parsed("1 2 3 -t 1 ", 1 * s + 2, 3, 1);
+	is_parsed("1 2 3 -t 0 ", 0, -1, 0);
 	is_parsed("1 2 3 -t 2147483647 ", 1 * s + 2, 3, INT_MAX);
 	is_parsed("1 2 3 -w 0.75 -t 30 ", 1 * s + 2, 3, 30);
 	ok(where && strcmp(where, "0.75") == 0, "--where");
@@ -220,7 +223,7 @@ static void test_arguments(void)
 	is_parsed("1 0 2147483648 ", 0, -1, 0);
 	is_parsed("9223372036854 0 1 ", 0, -1, 0);
 	is_parsed("99999999999999999999 0 1 ", 0, -1, 0);
-	is_parsed("1 2 3 -v --csv --ranks --ranks b ", 1 * s + 2, 3, 0);
+	is_parsed("1 2 3 --verbose --csv --ranks --ranks b ", 1 * s + 2, 3, 0);
 	ok(run.verbose && strcmp(run.csv, "--ranks") == 0 && strcmp(run.ranks, "b") == 0,
 	   "all options");
 	is_parsed("1 2 3 -v -x -v ", 0, -1, 0);
@@ -290,6 +293,9 @@ static void test_leftovers(void)
 	is_launched_by("prted", SLURM "PMIX_RANK=3", -1, 3); /* a task of Slurm runs prted */
 	is_launched_by("slurmstepd", SLURM "PMIX_RANK=3", 6, 2);
 	is_launched_by("sh", OMPI PMI SLURM, 1, 0);
+	/* They disagree only on the rank, or agree. */
+	is_launched_by("slurmstepd", "PMI_SIZE=6 PMI_RANK=0 " SLURM, 6, 2);
+	is_launched_by("orted", "PMI_SIZE=6 PMI_RANK=2 " SLURM, 6, 2);
 }
 
 /* Returns from when on this process certainly existed, counted from main, which it entered 50 ticks
