@@ -164,7 +164,8 @@ def phase_changes(before, after, names=PHASES, sign=1, none='no phase has grown'
                 for rows in (before, after)]
     changes = [(sign * (late - early), name) for early, late, name in zip(old, new, names)]
     largest = sorted(change for change in changes if change[0] >= 0.05)[:-3:-1]  # printed as 0.1
-    return ', '.join(f'{name} {by * sign:+.1f} ms' for by, name in largest) or none
+    return ', '.join(f'{name} {by * sign:+.1f} ms' if by < 10000 else
+                     f'{name} {by * sign / 1000:+.1f} s' for by, name in largest) or none
 
 def nights(launches):
     """The launches of each night"""
@@ -208,25 +209,23 @@ def typical(which, launches):
     return f'{which:12}{ms(statistics.median(all_times))} ms {spread(all_times)}'
 
 def last_changes(launches):
-    """Returns lines about what changed in the last launches of a kind, and whether they are slower
-    than those before."""
+    """Returns lines about what changed in the last launches of a kind, which of them is the
+    verdict, and whether they are slower than those before."""
     last, before = launches[-LAST:], launches[:-LAST]
     if not are_enough(before):
-        return [typical(f'all {len(launches)}', launches),
-                f'too few launches to compare: at least {FEWEST} before the last {LAST}, on three '
-                'nights or more'], False
-    lines = [typical(f'the last {LAST}', last), typical('before', before)]
+        verdict = f'too few launches to compare: at least {FEWEST} before the last {LAST}, on ' \
+            'three nights or more'
+        return [typical(f'all {len(launches)}', launches), verdict], verdict, False
     sign, beyond = change(launches)
+    verdict = 'no change'
     if sign and is_confirmed(launches, sign):
         which, took = ('slower', 'longer') if sign > 0 else ('faster', 'less time')
-        lines.append(f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those before: '
-                     + phase_changes(before, last, LOG_PHASES, sign, 'no phase has changed'))
-    else:
-        sign = 0
-        lines.append('no change')
+        verdict = f'{which}: {beyond} of the last {LAST} took {took} than 95 % of those before: ' \
+            + phase_changes(before, last, LOG_PHASES, sign, 'no phase has changed')
+    lines = [typical(f'the last {LAST}', last), typical('before', before), verdict]
     host, count = collections.Counter(row.outlier_host for row in last).most_common(1)[0]
     usually = sum(row.outlier_host == host for row in before)
     if host != '' and count >= MOST and usually < len(before) / 10:
         lines.append(f'{host} was the outlier of {count} of the last {LAST}, and of {usually} of '
                      f'the {len(before)} before')
-    return lines, sign > 0
+    return lines, verdict, verdict.startswith('slower')

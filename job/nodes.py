@@ -60,6 +60,7 @@ class Ranks:
         self.summary = {column: (min(values), median(values), max(values))
                         for column, values in zip(SUMMARISED, self.values) if values}
         self.name_nodes()
+        self.late = late_nodes(nodes_of([self], fewest=1), self.completed)
         self.bars = self.choose_bars()
         del self.slowest, self.values  # A job may have millions of ranks.
 
@@ -117,19 +118,16 @@ class Ranks:
             return None
         return self.hosts[int(rank) * len(self.hosts) // self.count].partition(' (node ')[0]
 
-    def label(self, host, is_exchange):
-        """Names a node; in an exchange, with its partner."""
-        if not is_exchange or host not in self.hosts:
-            return host
-        return f'{host} with {self.hosts[(self.hosts.index(host) + 1) % len(self.hosts)]}'
-
     def choose_bars(self):
-        """Returns the slowest rank of each of the ten nodes with the most time of their own, the
-        median and the least one; before it, what marks its node, and the node's label."""
-        nodes = sorted(zip(self.own, self.slowest), key=lambda node: -node[0])
-        marks = {len(nodes) // 2: 'median: ', len(nodes) - 1: 'least: '} if nodes[1:] else {}
-        return [(marks.get(place, ''), self.label(rank.host, rank.exchange_ms >= 0), rank)
-                for place, (_, rank) in enumerate(nodes) if place < 10 or place in marks]
+        """Returns the slowest rank of each of ten nodes, of the median and of the fastest one, and
+        before it, what marks its node. The ten are the late ones, and then those with the most time
+        of their own."""
+        late = {node.hosts[0] for node in self.late}
+        order = sorted(range(len(self.own)), key=lambda place: -self.own[place])
+        marks = {order[len(order) // 2]: 'median: ', order[-1]: 'fastest: '} if order[1:] else {}
+        first = sorted(order, key=lambda place: self.hosts[place] not in late)[:10]
+        return [(marks.get(place, ''), self.slowest[place])
+                for place in dict.fromkeys([*first, *sorted(marks, key=order.index)])]
 
 def least_lateness(time):
     """By how many ms a node is late in a launch that takes TIME"""

@@ -696,8 +696,9 @@ linux (node 4)             0.0   0.0  900.0         -
         self.assertIn('No problems', printed)
         self.assertEqual(len(self.cells('pictures/nodes.svg')), 8)
         self.assertIn('n4', flawless(late='4:init:900')['results.csv'])
-        self.assertEqual([text for text in self.texts('pictures/ranks.svg') if 'outlier' in text],
-                         ['outlier: linux (node 4)'])
+        self.assertEqual([text for text in self.texts('pictures/ranks.svg') if 'slow:' in text],
+                         ['slow: linux (node 4)'])
+        self.assertEqual(self.texts('pictures/nodes.svg')[-1], 'linux (node [1-8])')
 
     def test_two_nodes_of_the_same_name_among_others(self):
         ranks = flawless(late='4:init:900')['ranks-8-1.csv'].replace(',n5,', ',n4,')
@@ -763,13 +764,15 @@ Slow nodes: 1 of 16, n3%sn3 900.0 0.0 0.0 ...''' % HEADING)
                      '...')
         self.assertEqual((status, err), (0, ''))
         texts = self.texts('own/ranks.svg')
-        self.assertEqual(texts[:6], [
-            'own program.csv: 16 nodes, 2099.0 ms, the nodes with the most time of their own',
-            'daemon', 'spawn', 'exec', 'setup', 'init'])
-        self.assertEqual([text for text in texts if 'slow' in text], ['slow: n3 with n4'])
+        self.assertEqual(texts[:4] + texts[5:7], [
+            'Slow: n3; daemon + spawn took 900 ms longer than on the median node',
+            'own program.csv: 16 nodes, 2099 ms; each bar is the slowest rank of a node',
+            'daemon: reaching the node', 'spawn: creating the process', 'setup: before MPI_Init',
+            'init: in MPI_Init'])
+        self.assertEqual([text for text in texts if 'slow:' in text], ['slow: n3'])
         with open('own/ranks.svg') as file:
-            self.assertEqual(file.read().count('font-weight="bold"'), 1)
-        self.assertRegex(self.cells('own/nodes.svg')[2], '^n3: 900.0 ms #2a0a2e$')
+            self.assertEqual(file.read().count('font-weight="bold"'), 2)
+        self.assertEqual(self.cells('own/nodes.svg')[2], 'n3: 900 ms #2a0a2e')
 
     def test_the_corrected_time(self):
         ranks = re.sub('(?m)^(0,1,.*),0.000$', r'\1,5.000', flawless()['ranks-8-1.csv'])
@@ -1520,26 +1523,41 @@ class Log(Case):
         write('huge.csv', text([HEADER, *rows[:48], *(
             re.sub(',20.000,1[^,]*,', ',%s,%s,' % (time, time), row) for row in rows[48:])]))
         self.assertEqual(self.run_summarize('--pictures', 'huge', 'huge.csv')[:2], (0, ''))
-        self.assertEqual(self.texts('huge/history.svg')[-1], '382.0')
+        self.assertEqual(self.texts('huge/history.svg')[-1], '382 ms')
 
     def test_the_picture_has_a_bar_for_each_night(self):
         name = '&' * 240 + '.csv'
         write(name, text([HEADER, *log((170, 0, 'init'), (6, 100, 'init'), (44, 0, 'init'))]))
         self.run_summarize('--pictures', 'history', name)
         texts = self.texts('history/history.svg')
-        nights = [text for text in texts if text.startswith('2026-')]
+        self.assertEqual([texts[0], texts[1][:12]], ['No change', '&' * 12])
+        nights = [text for text in texts if '2026-' in text]
         self.assertEqual(len(nights), 40)
-        at = texts.index('2026-02-07, 5')
-        self.assertRegex(' '.join(texts[at:at + 4]), '5 60[0-9].0 2026-02-08, 5 50[0-9].0')
-        self.assertEqual(nights[-1], '2026-02-16, 5')
+        at = texts.index('2026-02-07, 5 launches')
+        self.assertRegex(' '.join(texts[at:at + 4]),
+                         'launches 60[0-9] ms 2026-02-08, 5 launches 50[0-9] ms')
+        self.assertEqual(nights[-1], 'last night: 2026-02-16, 5 launches')
+
+    def test_the_picture_says_what_has_become_slower_in_which_night(self):
+        write('log.csv', text([HEADER, *log((50, 0, 'init'), (5, 15000, 'init'))]))
+        self.run_summarize('--pictures', 'history', 'log.csv')
+        texts = self.texts('history/history.svg')
+        self.assertEqual(texts[0], 'Slower: 5 of the last 5 took longer than 95 % of those before: '
+                         'init +15.0 s')
+        self.matches(texts[1], 'log.csv: ziaprobe, 4 nodes x 2, ...; the middle launch of each '
+                     'night')
+        self.assertEqual(texts[-2:], ['last night: 2026-01-11, 5 launches', '15.5 s'])
+        self.assertIn('0.5 s', texts)
+        self.assertIn('10 s', texts)
 
     def test_the_middle_of_four_launches_is_the_faster_one(self):
         write('log.csv', text([HEADER, *log((1, 20, 'init'), (1, 10, 'init'), (1, 0, 'init'),
                                             (1, 30, 'init'))]))
         self.run_summarize('--pictures', 'history', 'log.csv')
         texts = self.texts('history/history.svg')
-        self.matches(texts[0], 'log.csv: ziaprobe, 4 nodes x 2, ..., the last 1 night')
-        self.assertEqual(texts[-2:], ['2026-01-01, 4', '512.0'])
+        self.assertEqual(texts[0], 'Too few launches to compare: at least 20 before the last 5, on '
+                         'three nights or more')
+        self.assertEqual(texts[-2:], ['last night: 2026-01-01, 4 launches', '512 ms'])
         with open('history/history.svg') as file:
             self.assertRegex(file.read(), 'font-weight="bold">.*2026-01-01, 4')
 
@@ -1624,72 +1642,96 @@ class Pictures(Case):
     def test_scaling_and_ranks(self):
         self.draw(SLURM_CLUSTER_NAME='<a&b>', host='0' * 60, PPN='1', SWEEP='16 8', RUNS='2')
         self.assertEqual(self.texts('pictures/scaling.svg'), [
-            'job 7 on <a&b>, Open MPI v4.1.4: the critical path of each size', 'daemon', 'spawn',
-            'exec', 'init', 'fence', 'exchange', 'clock', '0 ms', '200', '400', '600', '800',
-            '1000', '16 nodes x 1, first launch', '1001.0', '16 nodes x 1, middle launch', '1002.0',
-            '8 nodes x 1, first launch', '601.0', '8 nodes x 1, middle launch', '602.0'])
+            'From 8 to 16 nodes, the middle launch takes 1.7 times as long: spawn +200.0 ms, init '
+            '+160.0 ms', 'job 7 on <a&b>, Open MPI v4.1.4; each bar is a launch, from the command '
+            'to the last reply', 'daemon: reaching the node', 'spawn: creating the process',
+            'exec: loading the program', 'init: in MPI_Init', 'fence: exchanging addresses',
+            'exchange: first message', '0 ms', '200 ms', '400 ms', '600 ms', '800 ms', '1000 ms',
+            'time since the launch command', '16 nodes x 1, first launch', '1001 ms',
+            '16 nodes x 1, 1 later launch', '1002 ms', '8 nodes x 1, first launch', '601 ms',
+            '8 nodes x 1, 1 later launch', '602 ms'])
         texts = self.texts('pictures/ranks.svg')
-        self.assertEqual(texts[:9], [
-            'job 7 on <a&b>, Open MPI v4.1.4: launch 1 on 16 nodes x 1, 1001.0 ms, the nodes with '
-            'the most time of their own', 'daemon', 'spawn', 'exec', 'init', 'fence', 'wait',
-            'exchange', '0 ms'])
+        self.assertEqual([*texts[:2], texts[6]], [
+            'None of 16 nodes is slow', 'job 7 on <a&b>, Open MPI v4.1.4; 16 nodes x 1, launch 1, '
+            '1001 ms; each bar is the slowest rank of a node', 'fence: exchanging addresses'])
+        self.assertNotIn('wait: for other ranks', texts)
         bars = [text for text in texts if '0...0' in text]
         self.assertEqual(len(bars), 11)
-        self.assertRegex(' '.join(bars), '^0{20}[.]{3}0{20}2 0{20}[.]{3}0{20}4 .* median: '
-                         r'0*\.\.\.0*[0-9]+ .* least: 0*\.\.\.0*[0-9]+$')
+        self.assertRegex(' '.join(bars), '^0{22}[.]{3}0{22}1 0{22}[.]{3}0{22}3 .* median: '
+                         r'0*\.\.\.0*[0-9]+ .* fastest: 0*\.\.\.0*[0-9]+$')
 
-    @each(('exchange of a responder', '14:exchange:900', 'outlier: n13 with n14'),
-          ('daemon of an originator', '13:daemon:900', 'outlier: n13 with n14'),
-          ('init of a responder', '14:init:900', 'outlier: n14'))
+    def test_one_size_and_the_middle_of_several_launches(self):
+        self.draw(PPN='1', SWEEP='8', RUNS='4')
+        texts = self.texts('pictures/scaling.svg')
+        self.assertRegex(texts[0], '^8 nodes x 1 = 8 ranks: 601.0 ms, the first launch')
+        self.assertIn('8 nodes x 1, middle of 3 later launches', texts)
+
+    @each(('exchange of a responder', '14:exchange:900', 'slow: n13 with n14'),
+          ('daemon of an originator', '13:daemon:900', 'slow: n13'),
+          ('init of a responder', '14:init:900', 'slow: n14'))
     def has_a_first_bar_for(self, late, label):
         self.draw(PPN='1', SWEEP='26', RUNS='1', late=late)
-        bars = [text for text in self.texts('pictures/ranks.svg')
+        bars = [text for text in self.texts('pictures/ranks.svg')[1:]
                 if re.search('(^|: )n[0-9]', text)]
         self.assertEqual([bars[0], len(bars)], [label, 12])
-        self.assertEqual(sum('outlier' in bar for bar in bars), 1)
+        self.assertEqual(sum('slow' in bar for bar in bars), 1)
+
+    def test_a_late_node_is_among_the_bars_even_if_others_took_longer(self):
+        write('late.csv', text([RANK, *(
+            '%d,%d,n%d,1,%d,%d,,%d,1,1,,1,1000,1,1,1,0,0'
+            % (i - 1, i, i, *((10, 50, 500) if i == 14 else (400, 100 if i < 13 else 50, 100)))
+            for i in range(1, 27))]))
+        self.run_summarize('--pictures', 'late', 'late.csv')
+        texts = self.texts('late/ranks.svg')
+        self.assertRegex(texts[0], '^Slow: n14; init took 400 ms ')
+        self.assertEqual([text for text in texts if re.search('^n[0-9]|^slow: ', text)][:2],
+                         ['slow: n14', 'n1'])
 
     def test_a_late_rank_that_is_not_the_first_of_its_node(self):
         ranks = re.sub('(?m)^(3,2,n2,.*),261.000,', r'\1,961.000,', flawless()['ranks-8-1.csv'])
         self.run_summarize('--pictures', 'pictures', write('ranks.csv', ranks))
-        bars = [text for text in self.texts('pictures/ranks.svg') if 'n2' in text]
+        bars = [text for text in self.texts('pictures/ranks.svg')[1:] if 'n2' in text]
         self.assertEqual(bars[0], 'slow: n2')
 
-    def test_the_order_of_nodes_and_five_shades(self):
+    def test_the_order_of_nodes_and_four_shades(self):
         self.draw(PPN='1', SWEEP='12', RUNS='4', late='7:init:340 8:exec:150 9:exec:400 9:init:900 '
                   '10:daemon:500 3:init:900:2')
         self.assertEqual(self.texts('pictures/nodes.svg'), [
-            'job 7 on virtual, Open MPI v4.1.4: 12 nodes x 1, the median of 4 launches, the middle '
-            'later one 2103.0 ms', 'Each cell is a node. The darker it is, the more time the node '
-            'took than the median node, in its latest phase.', 'Slow nodes: 3 of 12, n[7,9-10]',
-            'below 105.2 ms', '105.2 to 210.3', '210.3 to 420.6', '420.6 to 841.2',
-            '841.2 and more', 'n1'])
+            'Slow: 3 of 12 nodes, mostly in init: n[7,9-10]', 'job 7 on virtual, Open MPI v4.1.4; '
+            '12 nodes x 1, the median of 4 launches', 'Each cell is a node. Its colour shows how '
+            'much longer than the median node it took, in its latest phase.', 'not slow',
+            'slow from 210 ms', 'from 421 ms', 'from 841 ms', 'n[1-12]'])
         self.assertEqual(self.cells('pictures/nodes.svg'), [
-            'n1: 3.0 ms #ececec', 'n2: 0.0 ms #ececec', 'n3: 2.0 ms #ececec', 'n4: 0.0 ms #ececec',
-            'n5: 1.0 ms #ececec', 'n6: 0.0 ms #ececec', 'n7: 340.0 ms #e59a2f',
-            'n8: 150.0 ms #d0d0d0', 'n9: 900.0 ms #2a0a2e', 'n10: 500.0 ms #a8321f',
-            'n11: 0.0 ms #ececec', 'n12: 0.0 ms #ececec'])
+            'n1: 3 ms #e4e4e4', 'n2: 0 ms #e4e4e4', 'n3: 2 ms #e4e4e4', 'n4: 0 ms #e4e4e4',
+            'n5: 1 ms #e4e4e4', 'n6: 0 ms #e4e4e4', 'n7: 340 ms #e59a2f',
+            'n8: 150 ms #e4e4e4', 'n9: 900 ms #2a0a2e', 'n10: 500 ms #a8321f',
+            'n11: 0 ms #e4e4e4', 'n12: 0 ms #e4e4e4'])
 
     def test_no_cell_is_darker_than_the_names_say(self):
         """A node that is late in no phase, but by 14 % in all"""
         self.draw(PPN='1', SWEEP='16', RUNS='1', late='3:init:80 3:exec:80')
-        self.assertEqual(self.texts('pictures/nodes.svg')[2], 'Slow nodes: none')
-        self.assertEqual(self.cells('pictures/nodes.svg')[2], 'n3: 80.0 ms #d0d0d0')
+        self.assertEqual(self.texts('pictures/nodes.svg')[0], 'None of 16 nodes is slow')
+        self.assertEqual(self.cells('pictures/nodes.svg')[2], 'n3: 80 ms #e4e4e4')
 
-    @each(('one launch', 'Slow nodes: 1 of 3, n3', dict(SWEEP='3', late='3:init:400'),
-           ['n1: 1.0 ms #ececec', 'n2: 0.0 ms #ececec', 'n3: 400.0 ms #2a0a2e']),
+    @each(('one launch', 'Slow: n3; init took 400 ms longer than on the median node',
+           dict(SWEEP='3', late='3:init:400'),
+           ['n1: 1 ms #e4e4e4', 'n2: 0 ms #e4e4e4', 'n3: 400 ms #2a0a2e']),
           ('two nodes, of which either may be slow',
-           'Slow nodes: unknown, with fewer than three nodes',
-           dict(SWEEP='2', late='2:init:400'), ['n1: 0.0 ms #ececec', 'n2: 400.0 ms #ececec']))
-    def has_cells_of(self, slow, settings, cells):
-        out = self.draw(PPN='1', RUNS='1', **settings)[2]
-        self.assertEqual(self.texts('pictures/nodes.svg')[2], slow)
-        self.assertEqual(out.endswith(slow + '\n'), 'unknown' in slow, 'a table follows')
+           'With fewer than three nodes, none can be called slow',
+           dict(SWEEP='2', late='2:init:400'), ['n1: 0 ms white', 'n2: 400 ms white']))
+    def has_cells_of(self, title, settings, cells):
+        self.draw(PPN='1', RUNS='1', **settings)
+        texts = self.texts('pictures/nodes.svg')
+        self.assertEqual(texts[0], title)
+        self.assertEqual(['not slow' in texts, 'not known' in texts],
+                         [len(cells) == 3, len(cells) == 2])
         self.assertEqual(self.cells('pictures/nodes.svg'), cells)
 
     def test_a_node_that_was_in_one_launch_of_three_only(self):
         self.draw(edit=lambda files: [files.sub('ranks-8-%d.csv' % run, ',n7,', ',n9,')
                                       for run in (1, 2)])
         self.assertIn('n7: not known white', self.cells('pictures/nodes.svg'))
+        self.assertIn('not known', self.texts('pictures/nodes.svg'))
 
     def test_8193_nodes_of_which_the_second_of_a_cell_is_late(self):
         write('many.csv', text([RANK, *(
@@ -1698,26 +1740,71 @@ class Pictures(Case):
         self.run_summarize('--pictures', 'many', 'many.csv')
         cells = self.cells('many/nodes.svg')
         self.assertEqual([cells[0], len(cells), cells[4095], cells[4096]], [
-            'n1 to n2: 0.0 ms #ececec', 4097, 'n8191 to n8192: 800.0 ms #2a0a2e',
-            'n8193: 0.0 ms #ececec'])
+            'n1 to n2: 0 ms #e4e4e4', 4097, 'n8191 to n8192: 800 ms #2a0a2e',
+            'n8193: 0 ms #e4e4e4'])
         texts = self.texts('many/nodes.svg')
         self.assertEqual(texts[:3], [
-            'many.csv: 8193 nodes, 1000.0 ms', 'Each cell is 2 neighbouring nodes. The darker it '
-            'is, the more time its slowest node took than the median node, in its latest phase.',
-            'Slow nodes: 1 of 8193, n8192'])
-        self.assertEqual([texts[8], texts[9], texts[-2], texts[-1]],
-                         ['n1', 'n129', 'n8065', 'n8193'])
+            'Slow: n8192; init took 800 ms longer than on the median node',
+            'many.csv: 8193 nodes, 1000 ms', 'Each cell is the slowest of 2 neighbouring nodes. '
+            'Its colour shows how much longer than the median node it took, in its latest phase.'])
+        self.assertEqual([texts[7], texts[8], texts[-2], texts[-1]],
+                         ['n[1-128]', 'n[129-256]', 'n[8065-8192]', 'n8193'])
         with open('many/nodes.svg') as file:
-            shades = re.findall('y="82" .*fill="#(..)(..)(..)"', file.read())
+            shades = re.findall('y="94" .*fill="#(..)(..)(..)"', file.read())
         grey = [30 * int(r, 16) + 59 * int(g, 16) + 11 * int(b, 16) for r, g, b in shades]
         self.assertEqual(grey, sorted(grey, reverse=True), 'each shade is darker, in grey, too')
 
-    def test_labels_without_a_long_domain(self):
-        write('domain.csv', text([RANK, *(
-            '%d,%d,gpu-node%d.hpc.university.org,1,1,1,,100,1,1,,1,1000,1,1,1,0,0' % (i - 1, i, i)
-            for i in range(1, 100))]))
-        self.run_summarize('--pictures', 'domain', 'domain.csv')
-        self.assertEqual(self.texts('domain/nodes.svg')[-2:], ['gpu-node1', 'gpu-node65'])
+    @each(('a long domain', 'gpu-node%d.hpc.university.org',
+           ['gpu-node[1-64]', 'gpu-node[65-99]']),
+          ('long names', 'gpu-partition-of-the-long-names-row%05d',
+           ['..s-row00001 - ..s-row00064', '..s-row00065 - ..s-row00099']),
+          ('addresses', '10.1.0.%d', ['10.1.0.[1-64]', '10.1.0.[65-99]']),
+          ('names that do not fold', 'node%d7-of-7%d',
+           ['node17-of-71 - ..647-of-764', '..657-of-765 - ..997-of-799']))
+    def labels_rows(self, name, labels):
+        write('row.csv', text([RANK, *(
+            '%d,%d,%s,1,1,1,,100,1,1,,1,1000,1,1,1,0,0'
+            % (i - 1, i, name % ((i,) * name.count('%'))) for i in range(1, 100))]))
+        self.run_summarize('--pictures', 'row', 'row.csv')
+        self.assertEqual(self.texts('row/nodes.svg')[-2:], labels)
+
+    def test_long_times_and_names(self):
+        write('long.csv', text([RANK, *(
+            '%d,%d,%s%d,1,1,1,,%d,1,1,,1,600000,1,1,1,0,0'
+            % (i, i + 1, 'x' * 63, i, 590000 if i % 2 else 200000) for i in range(9))]))
+        self.run_summarize('--pictures', 'long', 'long.csv')
+        texts = self.texts('long/ranks.svg')
+        self.assertEqual(texts[0], 'Slow: 4 of 9 nodes, in init: %s[1,3,5,7]' % ('x' * 63))
+        self.assertIn('slow: %s...%s7' % ('x' * 16, 'x' * 22), texts)
+        self.assertEqual([text for text in texts if text.endswith(' s')][:3],
+                         ['0 s', '100 s', '200 s'])
+        self.assertIn('590.0 s', texts)
+        self.assertEqual(self.texts('long/nodes.svg')[3:7], [
+            'not slow', 'slow from 60.0 s', 'from 120.0 s', 'from 240.0 s'])
+        with open('long.csv') as file:
+            write('less.csv', file.read().replace('600000', '60000'))
+        self.run_summarize('--pictures', 'less', 'less.csv')
+        self.assertEqual(self.texts('less/nodes.svg')[4:7],
+                         ['slow from 6.0 s', 'from 12.0 s', 'from 24.0 s'])
+
+    def test_a_comparison(self):
+        flawless().write('bids/one')
+        make(late='4:init:900').write('bids/two')
+        self.run_summarize('--pictures', 'both', 'bids/one', 'bids/two')
+        texts = self.texts('both/comparison.svg')
+        self.assertRegex(texts[0], '^8 nodes x 2, first launch: one 601 ms, two 1501 ms: init '
+                         '[+]900.0 ms')
+        headings = [text for text in texts if 'nodes x' in text[:9]]
+        self.assertEqual(headings[:3], [texts[0], '8 nodes x 2, first launch',
+                                        '8 nodes x 2, middle of the later launches'])
+        at = texts.index('8 nodes x 2, first launch')
+        self.assertEqual(texts[at + 1:at + 5], ['one', '601 ms', 'two', '1501 ms'])
+
+    def test_a_comparison_of_jobs_with_equal_names(self):
+        flawless().write('a/job')
+        make(late='4:init:900').write('b/job')
+        self.run_summarize('--pictures', 'both', 'a/job', 'b/job')
+        self.assertIn('b/job', self.texts('both/comparison.svg'))
 
     def test_a_picture_replaces_a_link_but_not_the_file_behind_it(self):
         write('mine', 'mine\n')
