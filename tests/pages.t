@@ -166,7 +166,8 @@ if has python3; then
 	run job/summarize example-output/log/log.csv
 	is "the log's summary is what summarize prints" "$err$out/$status" \
 		"$(sed -n '/^log.csv: /,/^n3/p' example-output/log/watch.out)/1"
-	run job/summarize --pictures "$tmp" example-output/submission example-output/slow-node
+	run job/summarize --pictures "$tmp" example-output/submission \
+		example-output/slow-node.tar.gz
 	ok 'the picture of the comparison is what summarize draws' \
 		cmp "$tmp/comparison.svg" example-output/comparison.svg
 	is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
