@@ -154,7 +154,7 @@ is 'the comparison of launchers is that of the sample' \
 	"$(sed '$d' example-output/compare.txt)"
 is 'the script for administrators is that of the example, except for its numbers' \
 	"$(excerpt doc/watch.md '#!.bin.sh' '^    exit' |
-		sed 's/[$]((SLURM.*))/8/; s/where 15/where 1.5/; s/csv 4/csv 2/
+		sed 's/where 15/where 1.5/; s/node 4/node 2/
 			:next; s/^\(\t*\)    /\1\t/; t next')" \
 	"$(grep -v '^# ' example-output/log/watch.sh)"
 
