@@ -70,11 +70,29 @@ done <"$tmp/options"
 is "every option of ziatest on the pages exists" "$(cat $pages |
 	grep -oE '(^|[ /`(])ziatest( +--?(csv|ranks|ppn|where|timeout|t|w) +[^ `]+| +-[-a-z]+)+' |
 	grep -oE -e ' --?[a-z]+(-[a-z]+)*' | tr -d ' ' | sort -u |
-	without $(tr -d , <"$tmp/options"))" ''
+	without -vv $(tr -d , <"$tmp/options"))" ''
 
 is 'the options on the page of reference' "$(section $reference '## Options' |
 	sed -n 's/^| `\(-.*\)` |.*/\1/p' | sed 's/`, `/, /; s/ SECONDS, / , /; s/ , /, /')" \
 	"$(cat "$tmp/help")"
+
+# Commands, as an installed Ziatest understands them. The launchers do nothing. Lines with names that
+# the reader replaces, such as FILE, are left out.
+make -s install DESTDIR="$tmp/root" PREFIX=/usr || exit 1
+mkdir "$tmp/stubs" "$tmp/typed"
+for stub in flux ibrun jsrun module mpiexec mpiexec.hydra mpirun squeue srun ../typed/solver; do
+	echo '#!/bin/sh' >"$tmp/stubs/$stub"
+	chmod +x "$tmp/stubs/$stub"
+done
+# shellcheck disable=SC2086 # words
+sed ':next; /\\$/{ N; s/\\\n *//; b next }' $pages |
+	sed -nE 's/^ {4,7}(\$ )?(ziatest(-[a-z]+)? )/\2/p' |
+	grep -vE '\[|\b(FILE|JOBID|ONE)\b' | sort -u >"$tmp/commands"
+while read -r command; do
+	(cd "$tmp/typed" && PATH=$tmp/root/usr/bin:$tmp/stubs:$PATH sh -c "$command") \
+		>"$tmp/out" 2>&1 </dev/null
+	is "typed: $command" "$(grep -E 'usage: |not found' "$tmp/out")" ''
+done <"$tmp/commands"
 
 # Columns
 run ./ziaprobe "$(date +%s)" 0 1 --csv "$tmp/csv" --ranks "$tmp/ranks"
