@@ -123,7 +123,8 @@ bench: all
 # Installs the existing programs without building, because root might use another compiler, and its
 # umask might hide new directories from users. Unlike cp, install(1) replaces a running ziaprobe.
 into = $(DESTDIR)$(PREFIX)
-reads = $(addprefix job/,read.py agree.py nodes.py rollcall.py judge.py draw.py difference.py)
+reads = $(addprefix job/,read.py agree.py nodes.py rollcall.py judge.py draw.py difference.py \
+	children.py)
 libexec = $(into)/libexec/ziatest
 man1 = $(into)/share/man/man1
 pages = README.md LICENSE $(wildcard doc/*.md tests/*.md tests/bench/*.md) tests/helpers/init.c

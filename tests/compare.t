@@ -499,19 +499,19 @@ class Failures(Case):
         self.assertIn('A failed in turn 0: it wrote no result; can all nodes write to .?\n', err)
 
     def test_a_hang(self):
-        with mock.patch.object(compare, 'GRACE', 0.2):
+        with mock.patch.object(compare.children, 'GRACE', 0.2):
             status, err, _ = self.compare('-t', '1', *self.plan(A=['echo here; sleep 1000']))
         self.assertEqual((status, err), (
             1, 'A failed in turn 0: it did not end within 1 s\n    here\n'
                'compare: error: A failed in its first launch\n'))
 
     def test_a_hang_after_the_result(self):
-        with mock.patch.object(compare, 'GRACE', 0.2):
+        with mock.patch.object(compare.children, 'GRACE', 0.2):
             err = self.compare('-t', '1', *self.plan(A=[row(500) + '; sleep 1000']))[1]
         self.assertIn('it did not end within 1 s, although it has its result\n', err)
 
     def test_a_launcher_that_ignores_sigterm(self):
-        with mock.patch.object(compare, 'GRACE', 0.5):
+        with mock.patch.object(compare.children, 'GRACE', 0.5):
             err = self.compare('-t', '1', *self.plan(
                 A=["trap '' TERM; echo $$ >pid; while :; do sleep 1; done"]))[1]
         self.assertIn('it did not end within', err)
