@@ -124,7 +124,7 @@ bench: all
 # umask might hide new directories from users. Unlike cp, install(1) replaces a running ziaprobe.
 into = $(DESTDIR)$(PREFIX)
 reads = $(addprefix job/,read.py agree.py nodes.py rollcall.py judge.py draw.py difference.py \
-	children.py)
+	children.py facts.py)
 libexec = $(into)/libexec/ziatest
 man1 = $(into)/share/man/man1
 pages = README.md LICENSE $(wildcard doc/*.md tests/*.md tests/bench/*.md) tests/helpers/init.c
@@ -137,11 +137,13 @@ install:
 	umask 022 && for file in $(pages) $$(find example-output -type f); do \
 		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
 	install run_ziatest.sh $(libexec)
-	install job/trace job/rank job/summarize job/compare job/launches $(libexec)/job
+	install job/trace job/rank job/summarize job/compare job/check job/collect job/launches \
+		$(libexec)/job
 	install -m 644 job/trace.awk $(reads) $(libexec)/job
 	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
 	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
 	ln -sf ../libexec/ziatest/job/compare $(into)/bin/ziatest-compare
+	ln -sf ../libexec/ziatest/job/check $(into)/bin/ziatest-check
 clean:
 	rm -f $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv
