@@ -85,7 +85,7 @@ def run(command, output, seconds, signals, report, env=None):
 
 def explain(lines):
     """The lines of an output that explain a failure, or else the last ones; three at most"""
-    found, lines = Launch(1, 1), [line for line in lines if line.strip()]
+    found, lines = Launch(1, 1), [line for line in lines if re.search('[A-Za-z]', line)]
     for line in lines:
         found.keep(line)
     return [line if len(line) <= 160 else line[:157] + '...'
