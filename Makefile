@@ -109,7 +109,7 @@ run slow own: all
 
 # The longest tests start first.
 long = $(addprefix tests/,job.t summary.t path.t faults.t guest.t build.t probe.t preload.t \
-	trace.t clocks.t jump.t)
+	check.t trace.t clocks.t jump.t)
 TESTS ?= $(long) $(filter-out $(long),$(wildcard tests/*.t))
 check: all
 	@tests/versions

@@ -139,6 +139,9 @@ if has python3; then
 	run moved/bin/ziatest-compare --csv "$tmp/compare.csv" 'false -- ziaprobe'
 	like 'ziatest-compare launches' "$status $out$err" '1 A failed in turn 0: status 1.*'
 	rm "$tmp/compare.csv"
+	run moved/bin/ziatest-check false -- ziaprobe
+	like 'ziatest-check launches, and finds ziaprobe' "$status $out$err" \
+		'1 # Launch check: wrong: no rank answered, and the launcher ended with status 1\|.*'
 fi
 if has strace; then
 	run moved/bin/ziatest-trace launcher sh -c 'exit 3'

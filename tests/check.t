@@ -3,6 +3,7 @@
 a launcher and a ziatest that do what the case has planned; and real faults on a real cluster.
 helpers/tap.py says how to run one case."""
 import contextlib
+import functools
 import importlib.machinery
 import importlib.util
 import io
@@ -555,6 +556,149 @@ ziatest 2.2, 20... UTC
                                  env=dict(os.environ, SED=''))
         self.assertEqual((run.returncode, run.stderr),
                          (2, 'check: error: stdout: No space left on device\n'))
+
+
+
+@functools.lru_cache()
+def has_cluster():
+    return shutil.which('mpicc.openmpi') and subprocess.call(
+        [TOP + '/tests/cluster', '1', 'true'], stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL) == 0
+
+
+class Cluster(Case):
+    """Real launches, each on four nodes. NODE is a random one, on which something is wrong."""
+    def setUp(self):
+        super().setUp()
+        if not has_cluster():
+            if os.environ.get('CI') == 'true':
+                self.fail('tests/cluster does not start, or there is no Open MPI')
+            self.skipTest('tests/cluster does not start, or there is no Open MPI')
+        os.unlink('ziaprobe')  # That of the build is used.
+        self.compile('openmpi')
+        self.node = random.randint(1, 4)
+
+    def compile(self, mpi):
+        subprocess.check_call(['mpicc.' + mpi, '-o', 'solver', TOP + '/tests/helpers/init.c'])
+
+    def on_cluster(self, *words, status=0, before=(), type='pmix'):
+        """Runs check on a cluster. Returns what it printed, and its first line."""
+        run = subprocess.run([TOP + '/tests/cluster', '4', *before, TOP + '/job/check', *words],
+                             timeout=300, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             universal_newlines=True, env=dict(os.environ, SLURM_MPI_TYPE=type))
+        self.show('status %d, fault on n%d' % (run.returncode, self.node), run.stdout)
+        self.assertEqual(run.returncode, status, run.stdout)
+        return run.stdout, run.stdout.partition('\n')[0]
+
+    def srun(self, *words, **options):
+        return self.on_cluster(*words[:-1], 'srun', '-N', '4', '--ntasks-per-node', '2',
+                               './wrapper', '--', words[-1], **options)
+
+    def wrap(self, commands):
+        """Writes a wrapper of what srun starts, with COMMANDS on one node only."""
+        write('wrapper', '#!/bin/sh\nif [ "$SLURMD_NODENAME" = n%d ]; then\n%s\nfi\nexec "$@"\n' %
+              (self.node, commands))
+
+    def hosts(self, slots=''):
+        write('hosts', ''.join('n%d%s\n' % (i, slots) for i in range(1, 5)))
+
+    @each(('srun', ['srun', '-N', '4', '--ntasks-per-node', '2', '--', './solver'], ()),
+          ('srun, the program itself', ['--start-only', 'srun', '-N', '4', '--ntasks-per-node', '2',
+                                        '--', './solver'], ()),
+          ('mpirun in an allocation', ['mpirun', '--map-by', 'ppr:2:node', '--', './solver'],
+           ['salloc', '--quiet', '--exclusive', '--nodes=4']),
+          ('mpirun over ssh', ['mpirun', '--hostfile', 'hosts', '--map-by', 'ppr:2:node', '--',
+                               './solver'], ()))
+    def fine(self, words, before):
+        self.hosts(' slots=2')
+        out, first = self.on_cluster(*words, before=before)
+        self.assertEqual(first, '# Launch check: nothing wrong', out)
+        self.assertIn('8 ranks on 4 nodes, n[1-4], in', out)
+        self.assertIn('4 nodes x 2 = 8 ranks', out)
+        self.assertNotIn('Differs', out)
+
+    def test_fine_hydra_over_ssh(self):
+        if not shutil.which('mpicc.mpich'):
+            self.skipTest('no MPICH')
+        self.compile('mpich')
+        self.hosts()
+        words = ['mpiexec.hydra', '-f', 'hosts', '-n', '8', '-ppn', '2', '--', './solver']
+        self.assertEqual(self.on_cluster(*words, status=3, type='pmi2')[1],
+                         '# Launch check: MPI was not tried')
+        self.assertEqual(self.on_cluster('--start-only', *words, type='pmi2')[1],
+                         '# Launch check: nothing wrong')
+
+    def test_a_missing_program(self):
+        self.wrap('cd /')
+        self.assertEqual(self.srun('./solver', status=1)[1],
+                         '# Launch check: wrong: ./solver is missing on n%d' % self.node)
+
+    def test_another_library(self):
+        os.mkdir('lib')
+        path = re.search('libmpi.so.40 => ([^ ]*)', subprocess.check_output(
+            ['ldd', 'solver'], universal_newlines=True))[1]
+        shutil.copy(path, 'lib/libmpi.so.40')
+        with open('lib/libmpi.so.40', 'ab') as file:
+            file.write(b'x')
+        self.wrap('export LD_LIBRARY_PATH="$PWD/lib"')
+        out, first = self.srun('./solver', status=1)
+        self.assertEqual(first, '# Launch check: wrong: the nodes have different builds of '
+                                'libmpi.so.40')
+        self.assertIn('builds of libmpi.so.40: n%d: ' % self.node, out)
+        self.assertIn('- LD_LIBRARY_PATH: n%d: ' % self.node, out)
+
+    def test_the_wrong_mpi_type(self):
+        out, first = self.on_cluster('srun', '--mpi=none', '-N', '4', '--', './solver', status=1)
+        self.assertIn('# Launch check: wrong: ziaprobe ended with status ', first)
+        self.assertIn('PMI support', out)
+
+    def test_ranks_on_one_cpu(self):
+        if not shutil.which('taskset') or os.cpu_count() < 2:
+            self.skipTest('no taskset, or only one CPU')
+        self.wrap('exec taskset -c 0 "$@"')
+        self.assertEqual(self.srun('./solver', status=1)[1],
+                         '# Launch check: wrong: 2 ranks share 1 CPU on n%d' % self.node)
+
+    def test_a_rank_that_is_stuck_in_mpi_init(self):
+        write('stuck.c', '#include <unistd.h>\n'
+                         'int PMIx_Init(void *a, void *b, int c) { for (;;) sleep(9); }\n')
+        subprocess.check_call(['cc', '-shared', '-fPIC', '-o', 'stuck.so', 'stuck.c'])
+        self.wrap('case $1 in *ziaprobe) export LD_PRELOAD="$PWD/stuck.so";; esac')
+        out, first = self.srun('-t', '20', './solver', status=1)
+        self.assertEqual(first, '# Launch check: wrong: ziaprobe did not end within 20 s')
+        self.assertRegex(out, r'on n%d has spent \d+ s in MPI_Init, .*PMIx_Init' % self.node)
+        self.assertIn('\n       --exclude=n%d\n' % self.node, out)
+
+    def test_two_nodes_that_cannot_reach_each_other(self):
+        one, other = random.sample(range(1, 5), 2)
+        lost = 'ip neigh replace 10.0.0.%d lladdr 02:00:00:00:00:01 dev eth0 nud permanent'
+        write('apart', '#!/bin/sh\nssh n%d %s\nssh n%d %s\nexec "$@"\n' % (
+            one, lost % (other + 1), other, lost % (one + 1)))
+        out, first = self.on_cluster('-t', '20', 'srun', '-N', '4', '--', './solver', status=1,
+                                     before=['./apart'])
+        self.assertIn('did not end within 20 s', first)
+        self.assertRegex(out, r'were not answered:\n\n +(n%d to n%d|n%d to n%d) ' % (
+            one, other, other, one))
+
+    def test_a_node_whose_slurmd_is_gone(self):
+        write('kill', '#!/bin/sh\nfor p in /proc/[0-9]*; do\n'
+                      '[ "$(tr "\\0" " " 2>/dev/null <$p/cmdline)" != "slurmd -D -N n%d " ] ||\n'
+                      'kill -KILL ${p#/proc/}; done\nexec "$@"\n' % self.node)
+        out, first = self.on_cluster('srun', '-N', '4', '--', './solver', status=1,
+                                     before=['./kill'])
+        self.assertRegex(first, 'wrong: nothing from rank %d, on n%d' % (self.node - 1, self.node))
+        self.assertIn('--exclude=n%d\n' % self.node, out)
+
+    def test_a_step_that_occupies_the_nodes(self):
+        write('busy', '#!/bin/sh\nsrun --exclusive --ntasks-per-node 16 sleep 1000 2>log &\n'
+                      'until squeue --steps --noheader | grep -q sleep; do sleep 0.1; done\n'
+                      'exec "$@"\n')
+        out, first = self.on_cluster('-t', '12', 'srun', '-N', '4', '--ntasks-per-node', '4', '--',
+                                     './solver', status=1,
+                                     before=['salloc', '--quiet', '--nodes=4', '--exclusive',
+                                             './busy'])
+        self.assertIn('no rank answered, and the launcher did not end within 12 s', first)
+        self.assertRegex(out, r'step \d+\.\d+ \(sleep\) is on n\[1-4\]')
 
 
 tap.main(sys.modules[__name__])
