@@ -78,7 +78,7 @@ class Case(tap.Case):
         own = [key for key in os.environ if key.startswith('SLURM')]
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
                 mock.patch.multiple(check, ZIATEST=os.path.abspath('ziatest'),
-                                    PROBE=os.path.abspath('ziaprobe')), \
+                                    PROBE=None), \
                 mock.patch.dict(os.environ, environment):
             for key in own:
                 del os.environ[key]
@@ -406,6 +406,27 @@ ziatest 2.2, 20... UTC
         with open('argv') as file:
             self.assertEqual(file.read(), '-v -t 60 ./launcher -- ziaprobe\n')
 
+    def test_the_number_of_ranks_is_given_only_if_necessary(self):
+        self.plan('', 'case "$*" in *--ppn*) cat result;; *) echo "ziaprobe: error: the launcher '
+                      'does not provide the number of nodes; give N"; exit 1;; esac')
+        write('result', RESULT)
+        status, _, first = self.check('./launcher', '--', 'ziaprobe')
+        self.assertEqual((status, first), (0, '# Launch check: nothing wrong'))
+        with open('argv') as file:
+            self.assertEqual(file.read(), '-v -t 60 --ppn 2 ./launcher -- ziaprobe\n')
+
+    def test_labels_in_front_of_lines(self):
+        self.plan(re.sub('^', '[1,0]<stderr>:', RESULT, flags=re.M))
+        status, out, first = self.check('./launcher', '--', 'ziaprobe', SED='s/^/0: /')
+        self.assertEqual((status, first), (0, '# Launch check: nothing wrong'))
+        self.assertIn('= 8 ranks; outlier: none.', out)
+
+    def test_no_ziaprobe_was_built(self):
+        os.unlink('ziaprobe')
+        status, out, first = self.check('./launcher', '--', './solver')
+        self.assertEqual((status, first), (3, '# Launch check: MPI was not tried'))
+        self.assertIn('ziaprobe was not built; add --start-only', out)
+
     @each(('no result', '', 'exit 0', 'ziaprobe ended with status 0, but there is no result'),
           ('an error', 'ziaprobe: error: wrong placement\n', 'exit 1',
            'ziaprobe ended with status 1'),
@@ -456,13 +477,13 @@ ziatest 2.2, 20... UTC
         self.assertNotIn('after', out)  # which would mislead
 
     def test_a_step_that_ziatest_has_ended(self):
-        self.plan('ziaprobe: error: timeout of 9 s: rank 4 on n3 has spent 8900 ms in MPI_Init\n' +
-                  ''.join('ziaprobe: error: timeout of 9 s: rank %d on n%d has waited 8000 ms in a '
+        self.plan('ziaprobe: error: timeout of 90 s: rank 4 on n3 has spent 89000 ms in MPI_Init\n' +
+                  ''.join('ziaprobe: error: timeout of 90 s: rank %d on n%d has waited 80000 ms in a '
                           'fence of MPI_Init\n' % (2 * i - 2, i) for i in (1, 2, 4)), 'exit 143')
-        status, out, first = self.check('-t', '9', './launcher', '--', './ziaprobe',
+        status, out, first = self.check('-t', '90', './launcher', '--', './ziaprobe',
                                         SED='s/host=[^\t]*//')
         self.assertEqual((status, first),
-                         (1, '# Launch check: wrong: ziaprobe did not end within 9 s'))
+                         (1, '# Launch check: wrong: ziaprobe did not end within 90 s'))
         self.assertIn('--exclude=n3', out)
         self.assertNotIn('has waited', out)  # The roll call is about these lines.
 
@@ -483,11 +504,11 @@ ziatest 2.2, 20... UTC
         self.assertEqual((status, first), (0, '# Launch check: nothing wrong'))
 
     def test_start_only(self):
-        status, out, _ = self.check('-t', '9', '--start-only', './launcher', '--', './solver', '-x')
+        status, out, _ = self.check('-t', '90', '--start-only', './launcher', '--', './solver', '-x')
         self.assertEqual(status, 0)
         self.assertIn('2. ./solver initialises MPI, and exchanges a message: ', out)
         with open('argv') as file:
-            self.assertEqual(file.read(), '-v -t 9 --start-only ./launcher -- ./solver -x\n')
+            self.assertEqual(file.read(), '-v -t 90 --start-only ./launcher -- ./solver -x\n')
 
     def test_a_program_that_is_not_measured(self):
         self.plan('ziaprobe: error: nothing was measured: solver uses MPI Sessions\n')
@@ -544,7 +565,7 @@ ziatest 2.2, 20... UTC
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)
         self.assertEqual((run.returncode, err), (130, ''))
-        self.assertIn('# Launch check: wrong: ' + short, out)
+        self.assertIn('# Launch check: interrupted: ' + short, out)
         self.assertIn('## The same on all nodes', out)
         self.assertTrue(os.path.exists('ended'), 'the launcher could end its ranks')
 
