@@ -352,7 +352,8 @@ class Arguments(Case):
           ('no --', ['-t', '9', 'srun', '-N', '4', './a b'],
            "-- is missing; write it before the program or, to check the launch of the benchmark "
            "itself, write:\n    check -t 9 srun -N 4 './a b' -- ziaprobe\n"),
-          ('ziaprobe without --', ['srun', '-N', '4', 'ziaprobe'], '    check srun -N 4 -- ziaprobe\n'),
+          ('ziaprobe without --', ['srun', '-N', '4', 'ziaprobe'],
+           '    check srun -N 4 -- ziaprobe\n'),
           ('no program', ['srun', '--'], 'the program is missing'),
           ('an option as the program', ['srun', '--', '-N'], 'the program is missing'),
           ('arguments of ziaprobe', ['srun', '--', 'ziaprobe', '-v'], "such as '-v'"),
@@ -477,9 +478,9 @@ ziatest 2.2, 20... UTC
         self.assertNotIn('after', out)  # which would mislead
 
     def test_a_step_that_ziatest_has_ended(self):
-        self.plan('ziaprobe: error: timeout of 90 s: rank 4 on n3 has spent 89000 ms in MPI_Init\n' +
-                  ''.join('ziaprobe: error: timeout of 90 s: rank %d on n%d has waited 80000 ms in a '
-                          'fence of MPI_Init\n' % (2 * i - 2, i) for i in (1, 2, 4)), 'exit 143')
+        said = 'ziaprobe: error: timeout of 90 s: rank %d on n%d has %s MPI_Init\n'
+        self.plan(said % (4, 3, 'spent 89000 ms in') + ''.join(
+            said % (2 * i - 2, i, 'waited 80000 ms in a fence of') for i in (1, 2, 4)), 'exit 143')
         status, out, first = self.check('-t', '90', './launcher', '--', './ziaprobe',
                                         SED='s/host=[^\t]*//')
         self.assertEqual((status, first),
@@ -504,7 +505,8 @@ ziatest 2.2, 20... UTC
         self.assertEqual((status, first), (0, '# Launch check: nothing wrong'))
 
     def test_start_only(self):
-        status, out, _ = self.check('-t', '90', '--start-only', './launcher', '--', './solver', '-x')
+        status, out, _ = self.check('-t', '90', '--start-only', './launcher', '--', './solver',
+                                    '-x')
         self.assertEqual(status, 0)
         self.assertIn('2. ./solver initialises MPI, and exchanges a message: ', out)
         with open('argv') as file:
@@ -528,8 +530,8 @@ ziatest 2.2, 20... UTC
         status, _, first = self.check('--start-only', './launcher', '--', './solver', SED=(
             r'/n2/s/cpus=[^\t]*/cpus=0/; s/online=[^\t]*/online=0-7/'))
         self.assertEqual((status, first), (
-            1, '# Launch check: wrong: ./solver ended with status 1; ./solver is missing on n[1-4]; '
-               '2 ranks share 1 CPU on n2'))
+            1, '# Launch check: wrong: ./solver ended with status 1; ./solver is missing on '
+               'n[1-4]; 2 ranks share 1 CPU on n2'))
 
     def test_shared_cpus_of_small_nodes_are_not_wrong(self):
         status, out, first = self.check('./launcher', '--', 'ziaprobe', SED=(
@@ -558,9 +560,9 @@ ziatest 2.2, 20... UTC
         else:
             self.plan('', hangs)
         shutil.copytree(os.path.join(TOP, 'job'), 'job')
-        run = subprocess.Popen(['job/check', './launcher', '--', 'ziaprobe'], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env=dict(os.environ, SED=''),
-                               universal_newlines=True)
+        run = subprocess.Popen(['job/check', './launcher', '--', 'ziaprobe'],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=dict(os.environ, SED=''), universal_newlines=True)
         self.poll(lambda: os.path.exists('hangs'))
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)
