@@ -105,7 +105,7 @@ changes.diff: $(programs) $(recorded)
 # 'make run' measures four virtual nodes. The others are examples of the pages: 'make slow' finds a
 # slow node, and 'make own' measures another program.
 run slow own: all
-	@tests/$@
+	@tests/demos/$@
 
 # The longest tests start first.
 long = $(addprefix tests/,job.t summary.t path.t faults.t guest.t build.t probe.t preload.t \
@@ -116,7 +116,7 @@ check: all
 	@BUILDS=$$(mktemp -d) && export BUILDS && trap 'rm -rf "$$BUILDS"' EXIT && \
 	prove -j 4 --failures --comments $(TESTS)
 soak: all
-	tests/soak $(or $(ROUNDS),100) $(SEED)
+	tests/demos/soak $(or $(ROUNDS),100) $(SEED)
 bench: all
 	tests/bench/$(if $(FASTER),faster,run $(BENCH))
 

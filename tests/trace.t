@@ -339,7 +339,7 @@ if has_mpi openmpi; then
 	quick_build openmpi
 	ln -s "$top/job" "$top/tests" "$dir"
 	cd "$dir" || exit 1
-	run tests/slow 5
+	run tests/demos/slow 5
 	like 'make slow: the outlier' "$(printf '%s\n' "$err" | grep ^outlier)" \
 		'outlier: init of rank [0-9]+ on n3 and 3 more ranks there, .*, mostly blocked'
 	ok 'make slow: the first row of the trace' \
