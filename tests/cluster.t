@@ -41,6 +41,26 @@ for signal in INT KILL; do
 done
 is 'no mount is left' "$(mount | grep /run/cluster)" ''
 
+# Kernel settings, in a copy for which they are files: two nodes raise the limits above 3.
+if [ "$(id -u)" -eq 0 ]; then
+	sed "s|=/proc/sys|=$tmp/sys|; s|=/run/ziatest|=$tmp/ziatest|" tests/cluster >"$tmp/copy"
+	limits=$tmp/sys/net/ipv4/neigh/default
+	mkdir -p "$tmp/sys/kernel" "$limits"
+	echo 1 | tee "$tmp/sys/kernel/sched_autogroup_enabled" >"$limits/gc_thresh1"
+	echo 2 >"$limits/gc_thresh2"
+	echo 3 >"$limits/gc_thresh3"
+	settings() {
+		cat "$tmp/sys/kernel/sched_autogroup_enabled" "$limits"/* | paste -s -d ' ' -
+	}
+	sh "$tmp/copy" 2 sh -c "touch '$tmp/up'; until [ -e '$tmp/enough' ]; do sleep 0.1; done" &
+	poll 60 test -e "$tmp/up"
+	sh "$tmp/copy" 1 true
+	is 'kernel settings while a cluster runs' "$(settings)" '0 8 8 8'
+	touch "$tmp/enough"
+	wait $!
+	is 'they are restored when the last one ends' "$(settings)" '1 1 2 3'
+fi
+
 # As an ordinary user: root becomes a user that exists only in the /etc of a mount namespace.
 name='as an ordinary user'
 if [ "$(id -u)" -eq 0 ]; then

@@ -323,9 +323,12 @@ said() {
 		sort -s -n | sed -E 's/^-?[0-9]+ //'
 }
 
-# needs_cluster: skips the whole file if tests/cluster cannot run. Leaves in $types what its srun
-# lists as --mpi, for has_mpi.
+# needs_cluster: skips the whole file if tests/cluster cannot run, and says what else it changes.
+# Leaves in $types what its srun lists as --mpi, for has_mpi.
 needs_cluster() {
+	if [ "$(id -u)/$(cat /proc/sys/kernel/sched_autogroup_enabled 2>&1)" = 0/1 ]; then
+		diag 'kernel.sched_autogroup_enabled is 0 while clusters run, and 1 again afterwards'
+	fi
 	types=$(cluster 1 srun --mpi=list 2>&1) || skip_all "$types"
 }
 
