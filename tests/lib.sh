@@ -104,15 +104,20 @@ difference() {
 	esac
 }
 
+# has_line PATTERN: prints the first of the lines of a mismatch that matches the whole PATTERN
+has_line() {
+	grep -m 1 -xE -e "$1" "$tmp/.lines" 2>/dev/null
+}
+
 # mismatch TEXT PATTERN: prints the differences of what like compares, line by line. A line of the
 # pattern that matches a line of the text is replaced by it.
 mismatch() {
 	printf '%s\n' "$1" | tr '|' '\n' >"$tmp/.lines"
 	difference "$(cat "$tmp/.lines")" "$(printf '%s\n' "$2" | sed 's/(\\|/\\|(/g; s/\\|/\n/g' |
 		while IFS= read -r part; do
-			whole=${part#\(}	# of LINE|LINE in parentheses, each part has one
-			grep -m 1 -xE -e "$part" -e "$whole" -e "${part%\)}" "$tmp/.lines" \
-				2>/dev/null || printf '%s\n' "$part"
+			# Of LINE|LINE in parentheses, each part has one.
+			has_line "$part" || has_line "${part#\(}" || has_line "${part%\)}" ||
+				printf '%s\n' "$part"
 		done)"
 }
 
