@@ -9,7 +9,6 @@ import gzip
 import importlib.machinery
 import importlib.util
 import io
-import itertools
 import os
 import math
 import random
@@ -705,45 +704,18 @@ linux (node 4)             0.0   0.0  900.0         -
         self.matches(self.run_summarize(write('r.csv', ranks))[2],
                      '...\nSlow nodes: 1 of 8, n4 (node 4); ...')
 
-    def test_names_that_differ_in_case(self):
-        self.says(0, '\n    nothing from n3\n    --exclude=n3\n',
-                  lambda files: files.fails('8-2', 124, *timeouts(
-                      'N1', 'N2', 'N4', 'N5', 'N6', 'N7', 'N8')))
-
-    def test_names_of_slurm_in_capitals(self):
-        def edit(files):
-            files.fails('8-2', 124, *timeouts('n1', 'n2', 'n4', 'n5', 'n6', 'n7', 'n8'))
-            files.sub('nodes-8-2.txt', 'n', 'N')
-        self.says(0, '\n    nothing from N3\n    --exclude=N3\n', edit)
+    @each(('the messages', timeouts('N1', 'N2', 'N4', 'N5', 'N6', 'N7', 'N8'), 'n'),
+          ('those of Slurm', timeouts('n1', 'n2', 'n4', 'n5', 'n6', 'n7', 'n8'), 'N'))
+    def may_have_capitals_in(self, lines, letter):
+        self.says(0, '\n    nothing from %s3\n    --exclude=%s3\n' % (letter, letter),
+                  lambda files: [files.fails('8-2', 124, *lines),
+                                 files.sub('nodes-8-2.txt', 'n', letter)])
 
     @each(('all of them', ['CN1', 'CN2', 'CN4']), ('one of them', ['CN1', 'n2', 'n4', 'n5']))
     def says_nothing_of_silence_if_other_names_have_answered_for(self, names):
         printed = self.says(0, 'not in the list of nodes',
                             lambda files: files.fails('8-2', 124, *timeouts(*names)))
         self.assertNotRegex(printed, 'nothing from|--exclude')
-
-    def test_a_chassis(self):
-        names = ['x3003c5s%db%dn%d' % (s,
-            b, n) for s in range(8) for b in range(4) for n in range(2)]
-        self.assertEqual(fold(names), 'x3003c5s[0-7]b[0-3]n[0-1]')
-
-    def test_what_is_folded_can_be_unfolded(self):
-        draw = random.Random(1)
-        for _ in range(200):
-            names = {'r%dn%02d' % (draw.randrange(4), draw.randrange(1, 12))
-                     for _ in range(draw.randrange(1, 40))}
-            self.assertEqual(sorted(unfold(fold(names))), sorted(names))
-
-
-def unfold(names):
-    for name in re.findall(r'(?:[^,[]|\[[^]]*\])+', names):
-        parts = [part.strip('[]').split(',') for part in re.findall(r'\[[^]]*\]|[^[]+', name)]
-        for i, ranges in enumerate(parts):
-            if re.match('[0-9]', ranges[0]) and i:
-                parts[i] = [str(number).zfill(len(each.split('-')[0])) for each in ranges
-                            for number in range(int(each.split('-')[0]),
-                                int(each.split('-')[-1]) + 1)]
-        yield from map(''.join, itertools.product(*parts))
 
 
 class RanksFile(Case):
@@ -787,9 +759,7 @@ Slow nodes: 1 of 16, n3%sn3 900.0 0.0 0.0 ...''' % HEADING)
     @each(('a damaged row', lambda ranks: re.sub('(?m)^6,4,.*', '6,4', ranks),
            'few.csv: line 8 is not a whole row; launch again'),
           ('a cut header', lambda ranks: 'rank,node,',
-           'few.csv: line 1 is not a whole row; launch again'),
-          ('line endings of Windows', lambda ranks: ranks.replace('\n', '\r\n'),
-           'few.csv: few.csv has Windows line endings; convert it with dos2unix'))
+           'few.csv: line 1 is not a whole row; launch again'))
     def refuses(self, edit, error):
         write('few.csv', edit(self.ranks()))
         self.assertEqual(self.run_summarize('few.csv'),
@@ -1076,13 +1046,7 @@ class Hostile(Case):
         ('no job', 'it: not a Ziatest job: no environment.txt with RUNS, SWEEP and PPN',
          lambda files: files.pop('environment.txt')),
         ('a results.csv without starts', 'it: results.csv lacks the column started; it may have '
-         'been'
-         ' edited: use the original', sub('results.csv', 'started,', 'begun,', 1)),
-        ('a results.csv of job/compare', 'it: results.csv has the column turn: it is a file of '
-         'job/compare, which alone can read it', sub('results.csv', 'interface$',
-             r'\g<0>,turn', 1)),
-        ('line endings of Windows in results.csv', 'it: results.csv has Windows line endings; '
-         'convert it with dos2unix', sub('results.csv', '\n', '\r\n')),
+         'been edited: use the original', sub('results.csv', 'started,', 'begun,', 1)),
         ('line endings of Windows in a file of ranks', 'it: ranks-4-2.csv has Windows line '
          'endings; convert it with dos2unix', sub('ranks-4-2.csv', '\n', '\r\n')),
         ('too many launches', 'it: RUNS and SWEEP ask for more than 6000 launches',
@@ -1318,7 +1282,7 @@ class Log(Case):
         self.logged(1, '\n...slower: 5 of the last 5 took longer ...', rows)
         self.logged(0, '\n...\nno change\n', rows[:800])
 
-    @each(('5 minutes', 5, 0), ('59 minutes', 59, 0), ('an hour', 60, 0), ('45 minutes', 45, 0))
+    @each(('5 minutes', 5, 0), ('59 minutes', 59, 0), ('an hour', 60, 0))
     def judges_a_log_with_a_launch_every(self, minutes, status):
         rows = every(minutes, 7 * 1440 // minutes, lambda i: 1)
         self.logged(status, '\n...\nno change\n', rows)
@@ -1364,10 +1328,9 @@ class Log(Case):
         rows[28:28], rows[60:60] = [line], [line]
         self.logged(0, WARM + MEDIANS + NO_CHANGE, text([line, HEADER, *rows]))
 
-    @each(('a header that is cut off', 'started,nodes,pp'), ('another header', 'started,turns'))
-    def does_not_follow(self, header):
+    def test_a_header_that_is_cut_off(self):
         rows = log((60, 0, 'init'))
-        rows[28] = header
+        rows[28] = 'started,nodes,pp'
         self.logged(0, '1 row is damaged and was left out: line 30\n' + WARM + ANY + NO_CHANGE,
                     rows)
 
@@ -1404,9 +1367,8 @@ class Log(Case):
         self.logged(1, '\n4 nodes x 2, warm...' + MEDIANS + 'slower: ...: no '
                     'phase has changed\n', rows[1:], rows[0])
 
-    @each(('at the top', []), ('further down', [HEADER, *log((28, 0, 'init'))]))
-    def refuses_a_file_of_compare(self, lines):
-        write('log.csv', text([*lines, HEADER + ',turn,status,command']))
+    def test_a_file_of_compare_further_down(self):
+        write('log.csv', text([HEADER, *log((28, 0, 'init')), HEADER + ',turn,status,command']))
         self.assertEqual(self.run_summarize('log.csv'), (
             2, 'summarize: error: log.csv: log.csv has the column turn: it is a file of '
             'job/compare, which alone can read it\n', ''))
@@ -1427,7 +1389,7 @@ class Log(Case):
             2, 'summarize: error: log.csv: neither an archive nor a file of --csv or --ranks, '
             'nor an output with lines of -t or --where: it is empty\n', ''))
 
-    @each(('inf', 'inf'), ('1e308', '1e308'), ('400 digits', '9' * 400))
+    @each(('inf', 'inf'), ('1e308', '1e308'))
     def leaves_out_of_the_picture(self, time):
         rows = log((60, 0, 'init'))
         write('huge.csv', text([HEADER, *rows[:48], *(
