@@ -85,12 +85,9 @@ class Case(tap.Case):
         self.assertEqual((status, err), (1, ''))
         self.matches(out, '...\nProblems\n%s...' % want)
 
-    def refused(self, error, edit, *options):
-        """Checks that a job is refused, with an error, and without a summary."""
-        files = Files(flawless())
-        edit(files)
-        files.sums()
-        status, err, out = self.summary_of(files, *options)
+    def refused(self, error, *paths):
+        """Checks that there is an error, and no summary."""
+        status, err, out = self.run_summarize(*paths)
         self.matches(err, 'summarize: error: %s\n' % error)
         self.assertEqual((status, out), (2, ''))
 
@@ -177,19 +174,15 @@ class Program(Case):
         self.pack('job.tgz', 'job')
         with open('job.tgz', 'rb') as file:
             write('twice.tgz', gzip.compress(file.read()))
-        status, err, out = self.run_summarize('twice.tgz')
-        self.matches(err, 'summarize: error: twice.tgz: not an archive of a job (...); if it was '
-                     'compressed twice, ...\n')
-        self.assertEqual((status, out), (2, ''))
+        self.refused('twice.tgz: not an archive of a job (...); if it was compressed twice, ...',
+                     'twice.tgz')
 
     @each(('a program', TypeError('x'), 'an error in summarize itself, which please report: '
            "TypeError('x'...) (mock.py, line ...)"),
           ('memory', MemoryError(), 'reading it takes too much memory'))
     def reports_what_it_lacks(self, error, reason):
         with mock.patch.object(summarize, 'problems', side_effect=error):
-            status, err, out = self.run_summarize('job')
-        self.matches(err, 'summarize: error: job: %s\n' % reason)
-        self.assertEqual((status, out), (2, ''))
+            self.refused('job: ' + reason, 'job')
 
     def test_a_pipe(self):
         self.pack('job.tgz', 'job')
@@ -762,8 +755,7 @@ Slow nodes: 1 of 16, n3%sn3 900.0 0.0 0.0 ...''' % HEADING)
            'few.csv: line 1 is not a whole row; launch again'))
     def refuses(self, edit, error):
         write('few.csv', edit(self.ranks()))
-        self.assertEqual(self.run_summarize('few.csv'),
-                         (2, 'summarize: error: %s\n' % error, ''))
+        self.refused(error, 'few.csv')
 
     @each(('no nodes', 0), ('two nodes', 2))
     def names_no_slow_node_of(self, nodes):
@@ -1056,7 +1048,10 @@ class Hostile(Case):
          lambda files: files.add(RUNS='$(touch pwned)')))
     def refuses(self, error, edit):
         with mock.patch('nodes.MOST_NODES', 7 if '7 nodes' in error else 8):
-            self.refused(error, edit)
+            files = Files(flawless())
+            edit(files)
+            files.sums()
+            self.refused(error, files.write('it'))
 
     @each(
         ('a link', 'output/8-1.txt is not a regular file', 'ln -sf /dev/zero output/8-1.txt'),
@@ -1065,9 +1060,7 @@ class Hostile(Case):
     def refuses_a_directory(self, error, command):
         flawless().write('it')
         subprocess.check_call('cd it; ' + command, shell=True)
-        status, err, out = self.run_summarize('it')
-        self.matches(err, 'summarize: error: it: %s\n' % error)
-        self.assertEqual((status, out), (2, ''))
+        self.refused('it: ' + error, 'it')
 
     @each(
         ('a link', 'it/results.csv is not a regular file', 'ln -sf /etc/passwd it/results.csv',
@@ -1084,9 +1077,7 @@ class Hostile(Case):
         subprocess.check_call("%s; tar -cf bad.tgz -I 'gzip -1' %s 2>tar.log || true"
                               % (command, members), shell=True)
         with mock.patch('read.LARGEST_JOB', 1 << 20):
-            status, err, out = self.run_summarize('bad.tgz')
-        self.matches(err, 'summarize: error: bad.tgz: %s\n' % error)
-        self.assertEqual((status, out), (2, ''))
+            self.refused('bad.tgz: ' + error, 'bad.tgz')
 
     @each(('an archive that is cut', lambda archive: archive[:2000]),
           ('noise', lambda archive: random.Random(1).getrandbits(800000).to_bytes(100000, 'big')))
@@ -1095,9 +1086,7 @@ class Hostile(Case):
         subprocess.check_call(['tar', '-czf', 'job.tgz', 'it'])
         with open('job.tgz', 'rb') as file:
             write('bad', edit(file.read()))
-        status, err, out = self.run_summarize('bad')
-        self.matches(err, 'summarize: error: bad: ...\n')
-        self.assertEqual((status, out), (2, ''))
+        self.refused('bad: ...', 'bad')
 
     @each(
         ('lines of 100 kB', 0, 'No problems; 2 points to review\n...\nbatch script: Task launch ',
@@ -1318,9 +1307,7 @@ class Log(Case):
          'a spreadsheet or sort may have changed it: use the original'))
     def cannot_read(self, pack, error):
         write('log.csv', pack(text([HEADER, *slower()]).encode('ascii')))
-        status, err, out = self.run_summarize('log.csv')
-        self.matches(err, 'summarize: error: %s\n' % error)
-        self.assertEqual((status, out), (2, ''))
+        self.refused(error, 'log.csv')
 
     @each(('an empty line', ''), ('a comment', '# We have a new switch, 2026-01-05'))
     def leaves_out(self, line):
@@ -1369,25 +1356,21 @@ class Log(Case):
 
     def test_a_file_of_compare_further_down(self):
         write('log.csv', text([HEADER, *log((28, 0, 'init')), HEADER + ',turn,status,command']))
-        self.assertEqual(self.run_summarize('log.csv'), (
-            2, 'summarize: error: log.csv: log.csv has the column turn: it is a file of '
-            'job/compare, which alone can read it\n', ''))
+        self.refused('log.csv: log.csv has the column turn: it is a file of job/compare, which '
+                     'alone can read it', 'log.csv')
 
     @each(('semicolons', HEADER.replace(',', ';'), 'begins with "started;nodes"'),
           ('a byte order mark', '\xef\xbb\xbf' + HEADER, 'begins with "???started,no"'),
           ('a short line', 'a\nb\n', 'begins with "a"'))
     def is_no_log(self, content, begins):
         write('log.csv', content)
-        self.assertEqual(self.run_summarize('log.csv'), (
-            2, 'summarize: error: log.csv: neither an archive nor a file of --csv or --ranks, '
-            'nor an output with lines of -t or --where: it %s; a browser, a spreadsheet or sort '
-            'may have changed it: use the original\n' % begins,
-            ''))
+        self.refused('log.csv: neither an archive nor a file of --csv or --ranks, nor an output with '
+                     'lines of -t or --where: it %s; a browser, a spreadsheet or sort may have '
+                     'changed it: use the original' % begins, 'log.csv')
 
     def test_an_empty_file(self):
-        self.assertEqual(self.run_summarize(write('log.csv', '')), (
-            2, 'summarize: error: log.csv: neither an archive nor a file of --csv or --ranks, '
-            'nor an output with lines of -t or --where: it is empty\n', ''))
+        self.refused('log.csv: neither an archive nor a file of --csv or --ranks, nor an output with '
+                     'lines of -t or --where: it is empty', write('log.csv', ''))
 
     @each(('inf', 'inf'), ('1e308', '1e308'))
     def leaves_out_of_the_picture(self, time):
