@@ -224,7 +224,7 @@ def stops(files):
 
 def another_node(files):
     files.sub('environment.txt', '^8 nodes: .*',
-              r'\g<0>\n1 node: interfaces 4, rate 1, down 0, cores 8 (n7)')
+              r'\g<0>\n1 node: interfaces 3, rate 1, down 0, cores 8 (n7)')
 
 
 def bare(files):
@@ -247,8 +247,8 @@ class Problems(Case):
         ('too few nodes', 1, '\n1 problem; no points to review\n\ncompute nodes    8 of 9, 88.8 % '
          '...Problems\ncompute nodes: 8 of 9, fewer than 99 %\n\nms',
          lambda files: files.add(SYSTEM_NODES='9', NODES_FOUND='9')),
-        ('too few ranks on one node', 1, 'network interfaces per node: 2 or 4\nnodes            '
-         'cores 64, ...Problems\nranks per node: 2 for 4 network interfaces on 1 node (n7)\n',
+        ('too few ranks on one node', 1, 'network interfaces per node: 2 or 3\nnodes            '
+         'cores 64, ...Problems\nranks per node: 2 for 3 network interfaces on 1 node (n7)\n',
          another_node),
         ('too few ranks on the first node of a job that stopped', 1, 'interfaces per node: 4\n'
          'nodes            -; Slurm 22.05.8...Problems\nranks per node: 2 for 4 network interfaces '
@@ -945,6 +945,8 @@ class Contradictions(Case):
         ('slowest rank: 0 in results.csv, 4 in ', output('rank: 0', 'rank: 4')),
         ('host of the slowest rank: n4 in results.csv, n1 in ', row(slowest_host='n4')),
         ('outlier: init in results.csv, none in output/8-1.txt\n', row(outlier='init')),
+        ('clock offset: -0.067 ms in results.csv, -0.100 ms in output/8-1.txt\n',
+         output('^fences', 'clock offset: -0.100 ms (+/- 0.010 ms), n2 against n1\nfences')),
         ('bytes of the executable: 45680 in results.csv, 104913536 in output/8-1.txt, 104913536 in '
          'build.txt\n', row(executable_bytes='45680')),
         ('MPI library: MPICH 4.1 in results.csv, Open MPI v4.1.4 in ', row(mpi='MPICH 4.1')),
@@ -976,6 +978,7 @@ class Contradictions(Case):
         ('ranks-8-1.csv: rank 5 stands in the place of 6\n',
          sub('ranks-8-1.csv', '^5,.*\n', r'\g<0>\g<0>')),
         ('ranks-8-1.csv: node 3 is not whole\n', rank(5, host='n4')),
+        ('ranks-8-1.csv: node 2 is not whole\n', sub('ranks-8-1.csv', '^([23]),2', r'\1,9')),
         ('ranks-4-2.csv is missing\n', lambda files: files.pop('ranks-4-2.csv')),
         ('its row of results.csv is missing or damaged; its start is 2026-11-21T09:34:37.000042Z\n',
          lambda files: files.lines('results.csv', 6)),
@@ -1191,6 +1194,7 @@ class Log(Case):
          log(*UNLIKE, (5, -90, 'init'), (5, 170, 'init'))),
         ('fewer than five earlier nights', 0, ANY + NO_CHANGE,
          log((20, 0, 'init'), (5, 200, 'init'))),
+        ('five earlier nights', 1, ANY + SLOWER, log((25, 0, 'init'), (5, 200, 'init'))),
         ('a second night, after four earlier ones', 1, ANY + SLOWER,
          log((20, 0, 'init'), (5, 200, 'init'), (5, 300, 'init'))),
         ('a launch a night', 1, ANY + 'slower: 3 ...\n',
@@ -1203,6 +1207,10 @@ class Log(Case):
          ' the 55 before\n', log((57, 0, 'init'), (3, 0, 'init', 'n2'))),
         ('an old outlier', 0, MEDIANS + NO_CHANGE,
          log((49, 0, 'init'), (6, 0, 'init', 'n2'), (2, 0, 'init'), (3, 0, 'init', 'n2'))),
+        ('an outlier that is gone', 0, MEDIANS + NO_CHANGE,
+         log((55, 0, 'init', 'n2'), (5, 0, 'init'))),
+        ('two outliers of two of five', 0, MEDIANS + NO_CHANGE,
+         log((56, 0, 'init'), (2, 0, 'init', 'n2'), (2, 0, 'init', 'n3'))),
         ('an outlier that explains', 1, MEDIANS + 'slower: ...\nn2 was the outlier of 5 of ...\n',
          log((55, 0, 'init'), (5, 100, 'init', 'n2'))),
         ('rows that are repeated', 1, MEDIANS + SLOWER, slower() + slower()[5:45]),
