@@ -332,7 +332,7 @@ said() {
 # Leaves in $types what its srun lists as --mpi, for has_mpi.
 needs_cluster() {
 	if [ "$(id -u)/$(cat /proc/sys/kernel/sched_autogroup_enabled 2>&1)" = 0/1 ]; then
-		diag 'kernel.sched_autogroup_enabled is 0 while clusters run, and 1 again afterwards'
+		diag 'while clusters run, kernel.sched_autogroup_enabled is 0 instead of 1'
 	fi
 	types=$(cluster 1 srun --mpi=list 2>&1) || skip_all "$types"
 }
