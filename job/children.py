@@ -84,7 +84,7 @@ def run(command, output, seconds, signals, report, env=None):
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 def explain(lines):
-    """The lines of an output that explain a failure, or else the last ones; three at most"""
+    """What explains a failure in an output: its clues, or else its last three lines"""
     found, lines = Launch(1, 1), [line for line in lines if re.search('[A-Za-z]', line)]
     for line in lines:
         found.keep(line)
