@@ -68,7 +68,7 @@ class Case(tap.Case):
     def plan(self, output, commands='exit 0'):
         """Writes a ziatest that prints OUTPUT, and then runs COMMANDS."""
         write('output', output)
-        write('ziatest', '#!/bin/sh\n[ "$1" != --version ] || exec echo ziatest 2.2\n'
+        write('ziatest', '#!/bin/sh\n[ "$1" != --version ] || exec echo ziatest 3.0\n'
                          'echo "$@" >argv\ncat output >&2\n' + commands + '\n')
 
     def check(self, *arguments, **environment):
@@ -402,7 +402,7 @@ outlier: none.
 - ziaprobe: ...
 - kernel: ...
 
-ziatest 2.2, 20... UTC
+ziatest 3.0, 20... UTC
 ''')
         with open('argv') as file:
             self.assertEqual(file.read(), '-v -t 60 ./launcher -- ziaprobe\n')
