@@ -76,8 +76,8 @@ is 'the options on the page of reference' "$(section $reference '## Options' |
 	sed -n 's/^| `\(-.*\)` |.*/\1/p' | sed 's/`, `/, /; s/ SECONDS, / , /; s/ , /, /')" \
 	"$(cat "$tmp/help")"
 
-# Commands, as an installed Ziatest understands them. The launchers do nothing. Lines with names that
-# the reader replaces, such as FILE, are left out.
+# Commands, as an installed Ziatest understands them. The launchers do nothing. Lines with names
+# that the reader replaces, such as FILE, are left out.
 make -s install DESTDIR="$tmp/root" PREFIX=/usr || exit 1
 mkdir "$tmp/stubs" "$tmp/typed"
 for stub in flux ibrun jsrun module mpiexec mpiexec.hydra mpirun squeue srun ../typed/solver; do

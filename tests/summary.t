@@ -1372,13 +1372,13 @@ class Log(Case):
           ('a short line', 'a\nb\n', 'begins with "a"'))
     def is_no_log(self, content, begins):
         write('log.csv', content)
-        self.refused('log.csv: neither an archive nor a file of --csv or --ranks, nor an output with '
-                     'lines of -t or --where: it %s; a browser, a spreadsheet or sort may have '
-                     'changed it: use the original' % begins, 'log.csv')
+        self.refused('log.csv: neither an archive nor a file of --csv or --ranks, nor an output '
+                     'with lines of -t or --where: it %s; a browser, a spreadsheet or sort may '
+                     'have changed it: use the original' % begins, 'log.csv')
 
     def test_an_empty_file(self):
-        self.refused('log.csv: neither an archive nor a file of --csv or --ranks, nor an output with '
-                     'lines of -t or --where: it is empty', write('log.csv', ''))
+        self.refused('log.csv: neither an archive nor a file of --csv or --ranks, nor an output '
+                     'with lines of -t or --where: it is empty', write('log.csv', ''))
 
     @each(('inf', 'inf'), ('1e308', '1e308'))
     def leaves_out_of_the_picture(self, time):
