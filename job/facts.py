@@ -1,4 +1,4 @@
-"""facts - what job/collect has found out on each node, compared between the nodes"""
+"""facts - the facts that job/collect prints about each node, and how the nodes differ"""
 import collections
 import re
 import socket
@@ -11,8 +11,8 @@ MOST = 100  # characters of folded names
 MPI = re.compile(r'libmpi(ch|_abi|_cray|_gnu_[0-9]+|_intel|_nvidia|_amd|_ibm)?\.so')
 CONNECTION = re.compile(r'([0-9]+):([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})')
 LABELS = dict(kernel='kernel', libc='C library', online='CPUs of the node', memory='memory',
-              quota='CPUs that a quota allows', memory_limit='limit of memory', shm='/dev/shm',
-              tmp='TMPDIR', tmp_space='file system of TMPDIR', nofile='open files (ulimit -n)',
+              quota='CPU quota', memory_limit='memory limit', shm='/dev/shm',
+              tmp='TMPDIR', tmp_space='TMPDIR file system', nofile='open files (ulimit -n)',
               nproc='processes (ulimit -u)', memlock='locked memory (ulimit -l)',
               stack='stack (ulimit -s)', own="the node's own name", interfaces='interfaces')
 MUST_BE_SET = 'LD_LIBRARY_PATH', 'LD_PRELOAD'
@@ -24,7 +24,7 @@ class Node:
 
     @property
     def is_whole(self):
-        """Whether all its facts have arrived, so that a setting that is not among them is unset"""
+        """Whether all its facts have arrived. If so, a variable that is not among them is unset."""
         return 'complete' in self.facts
 
     def libraries(self, which):
@@ -35,25 +35,35 @@ class Node:
         return {key[len(which) + 1:]: value for key, value in self.facts.items()
                 if key.startswith(which + ':')}
 
+def read_fields(line, tag):
+    """The fields of a line of a collector as [(name, value)]; None if it is another line, or cut"""
+    begin = line.find('@zia\t' + tag + '\t')
+    fields = line[begin:].rstrip('\r\n').split('\t')
+    if begin < 0 or fields[-1] != '@end':
+        return None
+    return [field.partition('=')[::2] for field in fields[2:-1]]
+
+def node_name(fields):
+    return fields.get('node') or fields.get('host', '?')
+
 class Answers:
-    """What the collectors of one launch have printed: the nodes by name, the number of ranks that
-    there should be (0: unknown), the nodes of the step as Slurm writes them, and other lines"""
+    """What the collectors of one launch have printed: the nodes by name, the expected number of
+    ranks (0: unknown), the nodes of Slurm's step as Slurm writes them, and the other lines"""
     def __init__(self, lines, tag):
         self.nodes, self.other, self.size, self.step = {}, [], 0, ''
         for line in lines:
-            begin = line.find('@zia\t' + tag + '\t')
-            fields = line[begin:].rstrip('\r\n').split('\t')
-            if begin < 0 or fields[-1] != '@end':
+            fields = read_fields(line, tag)
+            if fields is None:
                 self.other.append(line.rstrip('\r\n'))
-                continue
-            self.add(dict(field.partition('=')[::2] for field in fields[2:-1]))
+            else:
+                self.add(dict(fields))
         self.nodes = {name: self.nodes[name] for name in sorted(self.nodes, key=by_name)}
         answered = {rank for node in self.nodes.values() for rank in node.ranks}
         self.count = sum(len(node.ranks) for node in self.nodes.values())
         self.missing = [rank for rank in map(str, range(self.size)) if rank not in answered]
 
     def add(self, found):
-        name = found.get('node') or found.get('host', '?')
+        name = node_name(found)
         node = self.nodes.setdefault(name, Node(name))
         if 'cpus' in found:
             node.ranks.append(found.get('rank', ''))
@@ -69,7 +79,7 @@ class Answers:
             f'{fold_within(self.nodes, MOST)}'
 
     def uneven(self):
-        """Why ziaprobe refuses these ranks, though other programs may run: '' if it does not"""
+        """Why ziaprobe refuses this placement; '' if it does not. Other programs may accept it."""
         counts = {len(node.ranks) for node in self.nodes.values()}
         if len(counts) > 1:
             return 'the nodes have different numbers of ranks, from ' \
@@ -81,13 +91,13 @@ class Answers:
         return ''
 
 def cpu_count(mask):
-    """How many CPUs a list such as 0-3,8 has"""
+    """The number of CPUs in a list such as 0-3,8"""
     ranges = [part.partition('-') for part in mask.split(',') if part]
     return sum(int(high or low) - int(low) + 1 for low, _, high in ranges)
 
-def shared(node):
-    """How many CPUs the ranks of a node share, if, as in the report, all of them may run on the
-    same CPUs only, and those are fewer; otherwise 0"""
+def shared_cpus(node):
+    """How many CPUs the ranks of a node share, if all have the same affinity mask, which has fewer
+    CPUs than there are ranks; otherwise 0. The report applies the same rule."""
     masks = set(node.masks)
     count = cpu_count(min(masks)) if len(masks) == 1 else 0
     return count if count < len(node.masks) else 0
@@ -124,13 +134,13 @@ def value_of(node, key):
 def own_name(address, node):
     own = {item.partition('=')[2] for item in node.facts.get('addresses', '').split()}
     if address.startswith('127.'):
-        return f'stands for {address}'
-    return 'stands for one of its addresses' if address in own or not own else \
-        f'stands for {address}, which is not its address'
+        return f'resolves to {address}'
+    return 'resolves to one of its addresses' if address in own or not own else \
+        f'resolves to {address}, which is not one of its addresses'
 
 def groups(nodes, value):
-    """Returns [(value, names)], the most frequent value first, and the names of the nodes of which
-    it is not known."""
+    """Returns [(value, names)], the most frequent value first, and the names of the nodes whose
+    value is unknown."""
     found = collections.defaultdict(list)
     for node in nodes:
         found[value(node)].append(node.name)
@@ -142,13 +152,14 @@ def describe(found, unknown):
     (most, names), *rest = found
     parts = [f'{fold_within(each, MOST)}: {value}' for value, each in rest[:3]]
     if rest[3:]:
-        parts.append(f'{sum(len(each) for _, each in rest[3:])} more: {len(rest) - 3} more values')
+        others = sum(len(each) for _, each in rest[3:])
+        parts.append(f'{others} more: {plural(len(rest) - 3, "other value")}')
     if len(names) > sum(len(each) for _, each in rest):
         parts.append(f'the other {len(names)}: {most}')
     else:
         parts.insert(0, f'{fold_within(names, MOST)}: {most}')
     if unknown:
-        parts.append(f'not known of {fold_within(unknown, MOST)}')
+        parts.append(f'unknown on {fold_within(unknown, MOST)}')
     return '; '.join(parts)
 
 def compare(nodes):
@@ -176,8 +187,8 @@ def shared_addresses(nodes):
     return [(address, names) for address, names in sorted(owners.items()) if names[1:]]
 
 def compare_libraries(nodes, which, name):
-    """Returns what is wrong with a program and its libraries, as texts, the libraries of which
-    only the path differs, and those that do not differ, as [(label, text)]."""
+    """Returns what is wrong with a program and its libraries, as texts; the libraries that differ
+    only in their path; and those that do not differ. The last two are [(label, text)]."""
     wrong, differ, same = [], [], []
     for state in 'missing', 'not executable':
         without = [node.name for node in nodes if node.facts.get(which) == state]
@@ -192,7 +203,7 @@ def compare_libraries(nodes, which, name):
     programs += [(each, lambda node, each=each: (node.libraries(which) or {}).get(each))
                  for each in libraries]
     for each, value in programs:
-        found, unknown = groups(whole, lambda node: shown(value(node)))
+        found, unknown = groups(whole, lambda node: show_file(value(node)))
         builds = {text.rpartition(' ')[2] for text, _ in found if text.endswith(')')}
         if len(builds) > 1:
             wrong.append(f'the nodes have different builds of {each}: {describe(found, unknown)}')
@@ -202,7 +213,7 @@ def compare_libraries(nodes, which, name):
             same.append((each, found[0][0]))
     return wrong, differ, same
 
-def shown(value):
+def show_file(value):
     """'PATH CHECKSUM' as it is printed. The checksum may be missing."""
     if value is None:
         return None
@@ -210,7 +221,7 @@ def shown(value):
     return f'{path} (checksum {checksum})' if path and checksum else value.strip()
 
 def read_address(text):
-    """An address as the kernel prints it: in words of 32 bits, each in the order of the CPU"""
+    """Reads an address as the kernel prints it: words of 32 bits, each in the CPU's byte order."""
     words = [bytes.fromhex(text[i:i + 8])[::-1] for i in range(0, len(text), 8)]
     address = b''.join(words)
     if len(address) == 16 and address[:12] == bytes(10) + b'\xff\xff':
@@ -218,26 +229,24 @@ def read_address(text):
     return socket.inet_ntop(socket.AF_INET if len(address) == 4 else socket.AF_INET6, address)
 
 def connections(lines, tag, nodes):
-    """Yields lines about connections that are not answered. LINES are those of collectors; NODES,
-    with their addresses, are those of the job. Those of root, such as Slurm's, count only if they
-    lead to one of NODES."""
+    """Yields lines about the unanswered connections in LINES, which collectors have printed. Those
+    of root, such as Slurm's, are left out unless they lead to one of NODES."""
     names = {item.partition('=')[2]: node.name for node in nodes
              for item in node.facts.get('addresses', '').split()}
     found = collections.defaultdict(set)
     for line in lines:
-        begin = line.find('@zia\t' + tag + '\t')
-        fields = [field.partition('=')[::2] for field in line[begin:].rstrip().split('\t')]
-        place = dict(fields)
-        for key, value in fields if begin >= 0 and fields[-1][0] == '@end' else ():
+        fields = read_fields(line, tag) or ()
+        sender = node_name(dict(fields))
+        for key, value in fields:
             match = CONNECTION.fullmatch(value) if key == 'unanswered' else None
             address = read_address(match[2]) if match else ''
             if match and (match[1] != '0' or address in names):
                 to = f'{names[address]} ({address})' if address in names else address
-                found[to, int(match[3], 16)].add(place.get('node') or place.get('host', '?'))
-    by_place = collections.defaultdict(list)
+                found[to, int(match[3], 16)].add(sender)
+    ports_of = collections.defaultdict(list)
     for (to, port), senders in sorted(found.items()):
-        by_place[to, fold_within(senders, MOST)].append(port)
-    for (to, senders), ports in by_place.items():
+        ports_of[to, fold_within(senders, MOST)].append(port)
+    for (to, senders), ports in ports_of.items():
         more = f' and {len(ports) - 5} more' if ports[5:] else ''
         yield f'{senders} to {to}, port{"s" if ports[1:] else ""} ' + \
             ', '.join(map(str, ports[:5])) + more

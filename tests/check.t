@@ -253,13 +253,13 @@ class Facts(Case):
         self.assertEqual(differ, [])
         differ, _ = facts.compare(nodes_of(line(1, nofile=9), line(2), line(3, nofile=8),
                                            line(4, nofile=9)))
-        self.assertEqual(differ[0][1], 'n3: 8; the other 2: 9; not known of n2')
+        self.assertEqual(differ[0][1], 'n3: 8; the other 2: 9; unknown on n2')
 
     def test_a_variable_that_is_not_set_on_one_node(self):
         differ, _ = facts.compare(nodes_of(line(1, **{'$UCX_TLS': 'tcp'}),
                                            line(2, **{'$UCX_TLS': 'tcp'}), line(3),
                                            line(4, complete=None)))
-        self.assertEqual(differ, [('UCX_TLS', 'n3: not set; the other 2: tcp; not known of n4')])
+        self.assertEqual(differ, [('UCX_TLS', 'n3: not set; the other 2: tcp; unknown on n4')])
 
     def test_equal_nodes_do_not_differ(self):
         self.assertEqual(facts.compare(nodes_of(
@@ -271,9 +271,9 @@ class Facts(Case):
     @each(('a full /dev/shm', 'shm', dict(shm='12342040 1000 tmpfs'),
            'tmpfs, 11.8 GiB, 0.977 MiB free'),
           ('a name of the loopback', 'own', dict(own='127.0.1.1', addresses='eth0=10.0.0.2'),
-           'stands for 127.0.1.1'),
+           'resolves to 127.0.1.1'),
           ("another node's address", 'own', dict(own='10.0.0.9', addresses='eth0=10.0.0.2'),
-           'stands for 10.0.0.9, which is not its address'),
+           'resolves to 10.0.0.9, which is not one of its addresses'),
           ('TMPDIR', 'tmp', dict(tmp='/x', tmp_state='does not exist'), '/x (does not exist)'),
           ('a quota', 'quota', dict(quota='150'), '1.5'))
     def value(self, key, fields, text):
@@ -310,7 +310,7 @@ class Facts(Case):
           ('bound to different CPUs', 0, ['0', '1']), ('a list', 3, ['0-1,5'] * 4))
     def shared(self, count, masks):
         lines = [line(1, i % 2, rank=i, cpus=mask) for i, mask in enumerate(masks)]
-        self.assertEqual(facts.shared(nodes_of(*lines)[0]), count)
+        self.assertEqual(facts.shared_cpus(nodes_of(*lines)[0]), count)
 
     @each(('IPv4', '0500000A', '10.0.0.5'),
           ('IPv6', 'B80D0120000000000000000001000000', '2001:db8::1'),
