@@ -50,7 +50,7 @@ class Answers:
     """What the collectors of one launch have printed: the nodes by name, the expected number of
     ranks (0: unknown), the nodes of Slurm's step as Slurm writes them, and the other lines"""
     def __init__(self, lines, tag):
-        self.nodes, self.other, self.size, self.step = {}, [], 0, ''
+        self.nodes, self.other, self.size, self.step_nodes = {}, [], 0, ''
         for line in lines:
             fields = read_fields(line, tag)
             if fields is None:
@@ -70,7 +70,7 @@ class Answers:
             node.masks.append(found['cpus'])
         if found.get('size', '').isdigit():
             self.size = max(self.size, int(found['size']))
-        self.step = self.step or found.get('nodes', '')
+        self.step_nodes = self.step_nodes or found.get('nodes', '')
         node.facts.update(found)
 
     @property
@@ -78,7 +78,7 @@ class Answers:
         return f'{plural(self.count, "rank")} on {plural(len(self.nodes), "node")}, ' \
             f'{fold_within(self.nodes, MOST)}'
 
-    def uneven(self):
+    def why_uneven(self):
         """Why ziaprobe refuses this placement; '' if it does not. Other programs may accept it."""
         counts = {len(node.ranks) for node in self.nodes.values()}
         if len(counts) > 1:

@@ -139,7 +139,7 @@ if has python3; then
 	rm "$tmp/compare.csv"
 	run moved/bin/ziatest-check false -- ziaprobe
 	like 'ziatest-check launches, and finds ziaprobe' "$status $out$err" \
-		'1 # Launch check: wrong: no rank answered, and the launcher ended .*'
+		'1 # Launch check: wrong: no rank answered, and the launcher exited .*'
 fi
 if has strace; then
 	run moved/bin/ziatest-trace launcher sh -c 'exit 3'

@@ -235,7 +235,7 @@ class Facts(Case):
            [line(1), line(1, 1, rank=2), line(2, rank=1), line(2, 1)]),
           ('no ranks are known', '', [line(1, rank=''), line(2, rank='')]))
     def uneven(self, why, lines):
-        answer = facts.Answers(lines, 'T').uneven()
+        answer = facts.Answers(lines, 'T').why_uneven()
         self.assertIn(why, answer)
         self.assertEqual(bool(why), bool(answer))
 
@@ -428,14 +428,14 @@ ziatest 3.0, 20... UTC
         self.assertEqual((status, first), (3, '# Launch check: MPI was not tried'))
         self.assertIn('ziaprobe was not built; add --start-only', out)
 
-    @each(('no result', '', 'exit 0', 'ziaprobe ended with status 0, but there is no result'),
+    @each(('no result', '', 'exit 0', 'ziaprobe exited with status 0, but there is no result'),
           ('an error', 'ziaprobe: error: wrong placement\n', 'exit 1',
-           'ziaprobe ended with status 1'),
+           'ziaprobe exited with status 1'),
           ('a result and an error', RESULT, 'exit 1',
-           'ziaprobe ended with status 1, although there is a result'),
+           'ziaprobe exited with status 1, although there is a result'),
           ('fewer ranks than answered', RESULT.replace('= 8', '= 4'), 'exit 0',
-           'ziaprobe ended with status 0, although there is a result'),
-          ('killed', '', 'kill -9 $$', 'ziaprobe ended with status 137'))
+           'ziaprobe exited with status 0, although there is a result'),
+          ('killed', '', 'kill -9 $$', 'ziaprobe exited with status 137'))
     def mpi_fails(self, output, commands, short):
         self.plan(output, commands)
         status, out, first = self.check('./launcher', '--', 'ziaprobe')
@@ -444,12 +444,12 @@ ziatest 3.0, 20... UTC
         self.assertIn('\n2. **%s' % short, out)
         self.assertIn('wrong placement' if 'placement' in output else '', out)
 
-    @each(('nothing', '/./d', 'exit 0', 'no rank answered, and the launcher ended with status 0'),
+    @each(('nothing', '/./d', 'exit 0', 'no rank answered, and the launcher exited with status 0'),
           ('a rank is missing', '/rank=5/d', 'exit 0',
-           'nothing from rank 5, and the launcher ended with status 0'),
+           'nothing from rank 5, and the launcher exited with status 0'),
           ('a node is missing', '/node=n3/d', 'exit 0',
-           'nothing from ranks 4-5, on n3, and the launcher ended with status 0'),
-          ('a status', '', 'exit 7', 'all 8 ranks answered, but the launcher ended with status 7'))
+           'nothing from ranks 4-5, on n3, and the launcher exited with status 0'),
+          ('a status', '', 'exit 7', 'all 8 ranks answered, but the launcher exited with status 7'))
     def start_fails(self, sed, commands, short):
         write('launcher', LAUNCHER + 'echo srun: error: why >&2\n' + commands)
         status, out, first = self.check('./launcher', '--', 'ziaprobe', SED=sed)
@@ -530,7 +530,7 @@ ziatest 3.0, 20... UTC
         status, _, first = self.check('--start-only', './launcher', '--', './solver', SED=(
             r'/n2/s/cpus=[^\t]*/cpus=0/; s/online=[^\t]*/online=0-7/'))
         self.assertEqual((status, first), (
-            1, '# Launch check: wrong: ./solver ended with status 1; ./solver is missing on '
+            1, '# Launch check: wrong: ./solver exited with status 1; ./solver is missing on '
                'n[1-4]; 2 ranks share 1 CPU on n2'))
 
     def test_shared_cpus_of_small_nodes_are_not_wrong(self):
@@ -672,7 +672,7 @@ class Cluster(Case):
 
     def test_the_wrong_mpi_type(self):
         out, first = self.on_cluster('srun', '--mpi=none', '-N', '4', '--', './solver', status=1)
-        self.assertIn('# Launch check: wrong: ziaprobe ended with status ', first)
+        self.assertIn('# Launch check: wrong: ziaprobe exited with status ', first)
         self.assertIn('PMI support', out)
 
     def test_ranks_on_one_cpu(self):
