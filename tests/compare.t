@@ -228,7 +228,7 @@ the first launch of each is not counted; all rows are in x.csv
         """The middle of all means can contradict the medians."""
         both = sides((dict(time_ms=500 + turn % 3), dict(time_ms=490 if turn < 12 else 700))
                      for turn in range(20))
-        self.assertIn('but the medians differ by -11.0 ms: look at the rows',
+        self.assertIn('but the medians differ by -11.0 ms: check the rows; ',
                       '\n'.join(compare.verdict(*both)))
 
     def test_three_commands_unlike_nodes_and_cold_launches(self):
@@ -265,7 +265,7 @@ exec       30.0  (30.0 to 30.0)
 init      100.0  (100.0 to 100.0)
 time ... (... to ...)
 
-to find a difference from another command, make about as many launches of each: 20 %: 6, \
+to find a difference from another command, make about this many launches of each: 20 %: 6, \
 10 %: ..., 5 %: ..., 2 %: ...
 
 the first launch of each is not counted; all rows are in x.csv
@@ -289,7 +289,7 @@ the first launch of each is not counted; all rows are in x.csv
 
     def test_a_file_of_failures(self):
         self.compare(*self.plan(A=['exit 1']))
-        self.assertEqual(self.compare('x.csv', csv_file=None), (1, '', 'no launch counts\n'))
+        self.assertEqual(self.compare('x.csv', csv_file=None), (1, '', 'no launch to compare\n'))
 
     @each(('no time', r',\d+\.\d+,', ',x,'), ('time 0', r',\d+\.\d+,', ',0,'),
           ('an endless phase', ',10.000,', ',inf,'), ('no turn', ',1,10,0,', ',?,10,0,'),
@@ -391,7 +391,7 @@ class Launches(Case):
           *((command, [command], "'%s' is not a whole command; quote each..." % command)
             for command in ('srun', '2', '--ppn 2 srun', 'srun -N 4 ziaprobe')),
           ('options', ['-v srun -N 4 -- ziaprobe'], "'-v srun -N 4 -- ziaprobe': option -v not "
-           'recognized; before the launcher, only --ppn N is possible'),
+           'recognized; before the launcher, only --ppn N is allowed'),
           ('an open quote', ["srun 'a"], '\'srun \'a\': no closing quotation'),
           ('too few', ['-n', '5', 'a -- b'], '-n must be from 6 to 300, not 5'),
           ('too many', ['-n', '301', 'a -- b'], '-n must be from 6 to 300, not 301'),
@@ -399,11 +399,11 @@ class Launches(Case):
           ('five commands', ['a -- b'] * 5, '5 commands; at most 4 can be compared'),
           ('prepare twice', ['--prepare', 'a', '--prepare', 'b', 'a -- b', 'a -- b', 'a -- b'],
            'give --prepare once, or once for each command'),
-          ('a file and an option', ['ziatest'], "'ziatest' is a file, which is printed again; give "
-           'it without options'),
+          ('a file and an option', ['ziatest'], "'ziatest' is a file; to print its comparison "
+           'again, give no options'),
           ('a file and a command', ['ziatest', 'a -- b'],
-           "'ziatest' is a file; only launches that take turns can be compared. Whether launches "
-           'have changed since other days is a question for summarize'))
+           "'ziatest' is a file; only launches that take turns can be compared. To see whether "
+           'launches have changed over several days, use summarize'))
     def usage(self, arguments, error):
         status, err, out = self.compare(*arguments)
         self.matches(err, 'usage: compare ...compare: error: %s\n' % error)
@@ -412,7 +412,7 @@ class Launches(Case):
     def test_a_log(self):
         status, err, _ = self.compare('ziatest', csv_file=None)
         self.assertEqual(status, 2)
-        self.assertRegex(err, "^compare: error: 'ziatest' is a file that compare did not write; ")
+        self.assertRegex(err, "^compare: error: 'ziatest' was not written by compare; ")
 
     def test_the_file_exists(self):
         open('x.csv', 'w').close()
@@ -476,8 +476,8 @@ class Failures(Case):
         plan = list(map(row, noise(6)))
         plan[2] = 'exit 1'
         out = self.compare('-n', '6', *self.plan(A=map(row, noise(6)), B=plan))[2]
-        self.assertIn('too few launches to compare A and B: at least 6 turns in which neither '
-                      'failed\n', out)
+        self.assertIn('too few launches to compare A and B: at least 6 turns without a '
+                      'failure are needed\n', out)
 
     def test_no_row(self):
         status, err, _ = self.compare(*self.plan(A=['true']))
