@@ -385,8 +385,7 @@ class Summarize(Case):
     def test_an_output_among_jobs(self):
         job = os.path.join(TOP, 'example-output/submission')
         status, err, _ = self.summarize(output(4), job)
-        self.matches(err, 'summarize: error: output: launches that are not a job; give this file '
-                     'alone ...')
+        self.matches(err, 'summarize: error: output: not a job; give this file alone ...')
         self.assertEqual(status, 2)
 
 

@@ -177,7 +177,7 @@ class Program(Case):
         self.refused('twice.tgz: not an archive of a job (...); if it was compressed twice, ...',
                      'twice.tgz')
 
-    @each(('a program', TypeError('x'), 'an error in summarize itself, which please report: '
+    @each(('a program', TypeError('x'), 'this is a bug in summarize; please report it: '
            "TypeError('x'...) (mock.py, line ...)"),
           ('memory', MemoryError(), 'reading it takes too much memory'))
     def reports_what_it_lacks(self, error, reason):
@@ -193,7 +193,7 @@ class Program(Case):
     def test_python_3_6(self):
         directory = os.path.dirname(PROGRAM)
         names = [name for name in os.listdir(directory) if name.endswith('.py')]
-        for name in ['summarize', *names] if sys.version_info >= (3, 8) else []:
+        for name in ['summarize', 'compare', 'check', *names] if sys.version_info >= (3, 8) else []:
             with open(os.path.join(directory, name)) as file:
                 ast.parse(file.read(), feature_version=(3, 6))
 
@@ -263,7 +263,7 @@ class Problems(Case):
          'v4.1.4\n...\ncompute nodes    8 of - (...\nnodes            -; Slurm -\nexecutable       '
          '104913536 bytes (at least 100000000 required), on -\nbuild            commit -, sources '
          'changed\n...Problems\nbuild.txt is missing\nchanges.diff is missing\n'
-         'environment.txt is cut: it lacks the batch script\n\n', bare),
+         'environment.txt is truncated: the batch script is missing\n\n', bare),
         ('a program that was rebuilt', 1,
          'Problems\nziaprobe was rebuilt while the job ran or waited\n',
          lambda files: files.sub('build.txt', '^.*  ziaprobe$', '0' * 64 + '  ziaprobe')),
@@ -399,11 +399,11 @@ batch script: module load warm
 batch script: PPN=1; true
 batch script: PPN="$(x)"
 batch script: PPN=1
-batch script: it lacks 2 lines of run_ziatest.sh or job/launches
+batch script: without 2 lines of run_ziatest.sh or job/launches
 ''', edit_script),
         ('a line of job/launches', '''\
 batch script: "srun --distribution=...
-batch script: it lacks 1 line of run_ziatest.sh or job/launches
+batch script: without 1 line of run_ziatest.sh or job/launches
 ''', lambda files: files.sub('environment.txt', r'^(\t.*srun )--hint=nomultithread ', r'\1')),
         ("variables, without Slurm's own", '''\
 changes.diff: built outside git
@@ -604,7 +604,7 @@ ms ''', silent('n1', 'n2', 'n4', 'n5', 'n6', 'n8')),
         def killed(files):
             cancelled(files)
             del files['SHA256SUMS']
-        self.changed('there is no SHA256SUMS: the job was killed, or files were lost\n\n', killed)
+        self.changed('SHA256SUMS is missing: the job was killed, or files were lost\n\n', killed)
 
     def test_exactly_99_percent_of_the_nodes_and_most_are_silent(self):
         self.says(0, '''
@@ -805,7 +805,7 @@ class Changed(Case):
          lambda files: files.remove('output/')),
         ("another job's output", 'output/8-4.txt is not from this job',
          lambda files: files.update({'output/8-4.txt': files['output/8-3.txt']})),
-        ('an empty list', 'there is no SHA256SUMS: the job was killed, or files were lost',
+        ('an empty list', 'SHA256SUMS is missing: the job was killed, or files were lost',
          lambda files: files.update(SHA256SUMS='')),
         ('a list that is cut', 'results.csv is not from this job',
          lambda files: files.lines('SHA256SUMS', len(files['SHA256SUMS'].splitlines()))))
@@ -993,7 +993,7 @@ class Contradictions(Case):
          'launch\n', sub('results.csv', '^2026(.*T09:34:37.*\n)', r'\g<0>2025\1')),
         ('environment.txt is of 2026-11-22T09:33:54Z, but the first launch started at '
          '2026-11-21T09:33:57Z\n', lambda files: files.add(DATE='2026-11-22T09:33:54Z')),
-        ('launch 4 on 4 nodes is not one that RUNS and SWEEP ask for\n', unasked),
+        ('launch 4 on 4 nodes was not requested by RUNS and SWEEP\n', unasked),
         ('launch 2 on 4 nodes: no status; its output is missing or cut\n',
          cut('output/4-2.txt', 99)),
         ('launch 2 on 4 nodes: no output; its output is missing or cut\n',
@@ -1486,9 +1486,8 @@ other  middle  403.0 ...''')
     def refuses_a_log_that_comes(self, *paths):
         flawless().write('job')
         status, err, _ = self.run_summarize(*paths)
-        self.matches(err, 'summarize: error: job/results.csv: launches that are not a job; give '
-                     'this file alone (of several logs, make one, the oldest first: cat OLD NEW '
-                     '>LOG)\n')
+        self.matches(err, 'summarize: error: job/results.csv: not a job; give this file '
+                     'alone (join several logs into one, the oldest first: cat OLD NEW >LOG)\n')
         self.assertEqual(status, 2)
 
 
