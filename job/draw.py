@@ -15,8 +15,8 @@ MEANINGS = dict(daemon='reaching the node', spawn='creating the process', init='
                 fence='exchanging addresses', exchange='first message', clock='error of clocks')
 THIN = 'wait', 'clock'  # so that a node's own time is what the eye compares
 
-# The shades of a node that is not slow, and of slow ones, each with the multiple of the least
-# lateness from which on a node has it
+# The shades of nodes that are not slow and of slow ones, each with the multiple of the least
+# lateness from which it is used
 SHADES = ('#e4e4e4', -math.inf), ('#e59a2f', 1), ('#a8321f', 2), ('#2a0a2e', 4)
 UNKNOWN = 'white'
 MOST_CELLS, ROW = 8192, 64  # cells in the picture of all nodes, and in each of its rows
@@ -31,8 +31,8 @@ def duration(time, longest=None):
     return f'{time:.0f} ms' if (longest or time) < 10000 else f'{time / 1000:.1f} s'
 
 def frame(height, title, about):
-    """Yields the first lines of a picture, with its title and what it is about. Both are cut at
-    what fits into the picture."""
+    """Yields the first lines of a picture, with its title and what it is about. Both are cut to fit
+    the picture."""
     yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" ' \
         'font-family="monospace" font-size="13"><rect width="100%" height="100%" fill="white"/>'
     title = escape(title[:1].upper() + title[1:116])
@@ -45,8 +45,8 @@ def bar(x, y, name, width):
     return BOX(x, y + thin, width, 19 - 2 * thin, COLOURS[name])
 
 def draw_bars(title, about, names, bars):
-    """Yields the lines of a picture. A bar is a label, whether it stands out, and a row that has
-    NAMES, or None if the label is a heading."""
+    """Yields the lines of a picture. BARS are [(label, stands_out, row)]. NAMES are the phases to
+    draw of each row; if the row is None, the label is a heading."""
     bars = [(re.sub('(.{22}).{4,}(.{23})', r'\1...\2', label),  # Names differ at the end.
              stands_out, row and [time if time < 1e15 else math.nan for time in times(row, names)])
             for label, stands_out, row in bars]  # A damaged file may have any number.
@@ -95,8 +95,8 @@ def row_label(hosts):
                       for host in (short[0], short[-1]))
 
 def draw_nodes(title, about, time, nodes):
-    """Yields the lines of a picture that has a cell for each of NODES, which are in a launch that
-    takes TIME. A slow node has a dark cell."""
+    """Yields the lines of a picture that has a cell for each of NODES, in a launch that takes TIME.
+    A slow node has a dark cell."""
     each = -(-len(nodes) // MOST_CELLS)  # nodes in a cell
     cells = [nodes[i:i + each] for i in range(0, len(nodes), each)]
     left, top, side = 200, 130, 13  # pixels; side is a cell's

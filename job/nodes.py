@@ -1,4 +1,4 @@
-"""nodes - what a file of ranks says about each node: which nodes are late, and their names"""
+"""nodes - the nodes in a file of ranks, which of them are late, and lists of names of nodes"""
 import array
 import collections
 import itertools
@@ -18,7 +18,8 @@ PARTS = 'daemon + spawn', 'exec', 'setup', 'init', 'exchange'
 # A node is late in a part if it exceeds the median of all nodes by at least LATE of the time of the
 # launch, and by at least TICKS ms: daemon, spawn and exec are measured in ticks of 10 ms.
 LATE, TICKS = 0.1, 20
-# A node, perhaps its partner; its part with the largest excess; its excess by part, and the largest
+# HOSTS are a node's name and perhaps its partner's. PART has the largest excess, MOST. EXCESS is
+# that of each part.
 Node = collections.namedtuple('Node', 'hosts part excess most')
 NUMBER = re.compile('([0-9]{1,18})')  # in a name
 # A word of a list of names, such as r[1-2]n[01-03,7]
@@ -38,7 +39,7 @@ def median(values, fewest=1):
 
 class Ranks:
     """A file of ranks. Each list or array has an entry for each node. WRONG says what is wrong with
-    the file, which may lack rows, or have some of another launch; '' if nothing is."""
+    the file: rows may be missing, or belong to another launch; '' if nothing is wrong."""
     def __init__(self, file):
         self.name, self.count, self.wrong = file.name, 0, ''
         self.completed = self.corrected = -math.inf  # when the last rank completed, in ms
@@ -80,7 +81,7 @@ class Ranks:
             values.extend(known(column))
 
     def check(self, ranks):
-        """Notes what is wrong with the ranks of the next node, and the last of them to complete."""
+        """Notes what is wrong with the ranks of the next node, and the last rank to complete."""
         number = str(len(self.hosts) + 1)
         for place, rank in enumerate(ranks, self.count):
             if rank.rank != str(place):
@@ -102,7 +103,7 @@ class Ranks:
             self.wrong = self.wrong or f'node {number} has {len(ranks)} ranks, unlike the others'
 
     def name_nodes(self):
-        """Tells nodes apart that have the same name, such as linux."""
+        """Numbers nodes that have the same name, such as linux."""
         counts = collections.Counter(self.hosts)
         for i, host in enumerate(self.hosts):
             if counts[host] > 1:
@@ -119,9 +120,8 @@ class Ranks:
         return self.hosts[int(rank) * len(self.hosts) // self.count].partition(' (node ')[0]
 
     def choose_bars(self):
-        """Returns the slowest rank of each of ten nodes, of the median and of the fastest one, and
-        before it, what marks its node. The ten are the late ones, and then those with the most time
-        of their own."""
+        """Returns [(mark, the slowest rank of a node)] for ten nodes, the median node and the
+        fastest. The ten are the late ones first, and then those with the most time of their own."""
         late = {node.hosts[0] for node in self.late}
         order = sorted(range(len(self.own)), key=lambda place: -self.own[place])
         marks = {order[len(order) // 2]: 'median: ', order[-1]: 'fastest: '} if order[1:] else {}
@@ -134,9 +134,9 @@ def least_lateness(time):
     return max(TICKS, LATE * time)
 
 def nodes_of(launches, fewest):
-    """Returns the Nodes of launches, sorted by name. A node's excess in a part is how far it
-    exceeds the median of all nodes, as the median over the launches; NaN if fewer than FEWEST have
-    it."""
+    """Returns the Nodes of launches, sorted by name. A node's excess in a part is the median over
+    the launches of how far it exceeds the median of all nodes; NaN if fewer than FEWEST launches
+    have the part."""
     found = collections.defaultdict(dict)  # by host and part
     for part in PARTS:
         excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
@@ -216,7 +216,7 @@ def expand(text):
         raise Unreadable('not a list of nodes, such as n[1-4,7]')
     for word in words:
         alike = ['']
-        for i, part in enumerate(re.split(r'\[(.*?)\]', word)):  # each second one was in brackets
+        for i, part in enumerate(re.split(r'\[(.*?)\]', word)):  # Every other part was in brackets.
             numbers = numbers_in(part) if i % 2 else [part]
             if len(names) + len(alike) * len(numbers) > MOST_NODES:
                 raise Unreadable(f'more than {MOST_NODES} nodes')

@@ -2,13 +2,13 @@
 
     roll_call(lines, nodes)     returns the lines of the text about an output
 
-NODES are the names of the launch's nodes, as Slurm has them; None if they are not known. Lines of
-other programs, labels in front of a line, and lines that are cut off do no harm. If the output is
-of several launches, the text is about the last one. Without lines of -t or --where, it is empty.
+NODES are the names of the launch's nodes, as in Slurm; None if they are not known. Lines of other
+programs, labels in front of a line, and truncated lines do no harm. If the output is that of
+several launches, the text is about the last one. Without lines of -t or --where, the text is empty.
 
-Ranks that wait, wait for those that have not come. If most nodes wait, the others are the odd ones,
-and the last line excludes them from the next launch. Otherwise, the last line says what to do next,
-and accuses no node.
+Ranks that wait do so for those that have not arrived. If most nodes wait, the others are the odd
+ones, and the last line excludes them from the next launch. Otherwise, the last line says what to do
+next, and blames no node.
 """
 import collections
 import re
@@ -18,7 +18,7 @@ import sys
 from nodes import LATE, fold_for_slurm, fold_within
 
 MOST_LINES = 6  # about states
-# In characters. The innermost calls come first. A list of nodes to exclude must not be cut off.
+# In characters. The innermost calls come first. A longer list of nodes to exclude is not printed.
 MOST_CALLS, MOST_NAMES, MOST_EXCLUDED = 300, 60, 900
 
 # The stamp in the command line that ziatest prints when a launch begins
@@ -29,26 +29,26 @@ SAYS = re.compile('(error: timeout of|note: after) ([0-9]{1,9}(?:[.][0-9]{1,9})?
                   'writing the result|in MPI_(?:Send|Recv|Sendrecv), (?:to|from|with) '
                   'rank [0-9]{1,9}))?')
 CALLS = re.compile('(?:error|note):' + WHO + 'is in (.*)')
-# A line of a rank. STATE is '' if the line is cut off, and PARTNER is 'from rank 4' in an exchange.
+# A line of a rank. STATE is '' if the line is truncated; in an exchange, PARTNER is 'from rank 4'.
 Saying = collections.namedtuple('Saying', 'node rank ms state partner calls')
 WORKS, STARTS, WRITES = 'in MPI_Init', 'starts', 'writing the result'
 AT_WORK, PAIRS = (WORKS, STARTS), ('in MPI_Send', 'in MPI_Recv', 'in MPI_Sendrecv')
 WAITS = ('in a fence', 'for other ranks', *PAIRS)
 
 def roll_call(lines, nodes=None, source=''):
-    """Returns the lines of the text about an output. SOURCE is the name of a list of NODES that may
-    have more nodes than the launch; it is printed with those that are silent."""
+    """Returns the lines of the text about an output. SOURCE names the origin of NODES if they may
+    be more than the nodes of the launch; it is printed with those that are silent."""
     roll = Roll()
     for line in lines:
         roll.add(line)
     return roll.report(nodes, source)
 
 def short(host):
-    """A host's name without its domain; an address is whole"""
+    """A host's name without its domain, or an address as it is"""
     return re.sub(r'\.[^0-9].*', '', host)
 
 def is_most(count, whole):
-    """Tells whether COUNT of WHOLE nodes are most of them. A single one is not."""
+    """Tells whether COUNT of WHOLE nodes are a majority. A single node is not."""
     return count > 1 and 2 * count > whole
 
 def seconds(ms):
@@ -65,7 +65,7 @@ class Roll:
         return bool(self.sayings)
 
     def add(self, line):
-        """Reads a line, and tells whether a rank says in it what it is doing."""
+        """Reads a line. Tells whether it is one in which a rank says what it is doing."""
         is_told = False
         if START.search(line):
             self.__init__(has_begun=True)
@@ -106,7 +106,7 @@ class Report:
         self.heard = collections.defaultdict(list)  # the sayings of each node
         for saying in roll.sayings:
             self.heard[known.get(saying.node.lower(), saying.node)].append(saying)
-        for node, sayings in self.heard.items():  # A whole line is better than another one.
+        for node, sayings in self.heard.items():  # Truncated lines count if there are no others.
             self.heard[node] = [saying for saying in sayings if saying.state] or sayings
         self.node_of = {saying.rank: node for node, sayings in self.heard.items()
                         for saying in sayings}
@@ -120,9 +120,9 @@ class Report:
         self.groups = self.group()
 
     def group(self):
-        """Returns, the rarest first, each state with its calls, and the saying of each of its
-        nodes. A node is in the rarest state of its ranks. However, what most nodes do does not make
-        one of them odd, and waiting least of all: its ranks may wait for each other."""
+        """Returns [((state, calls), {node: saying})], the rarest first. A node is in the rarest
+        state of its ranks. However, a state that most nodes are in does not make one of them odd,
+        and waiting does so least of all, because its ranks may wait for each other."""
         def key(saying):
             return saying.state, saying.calls if saying.state == WORKS else ''
 
@@ -148,7 +148,7 @@ class Report:
 
     @staticmethod
     def name(nodes):
-        """Names nodes, and says how many they are if the list is cut."""
+        """Names nodes. If the list is truncated, also says how many there are."""
         names = fold_within(nodes, MOST_NAMES)
         return f'{len(nodes):,} nodes ({names})' if '...' in names else names
 
