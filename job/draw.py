@@ -44,6 +44,16 @@ def bar(x, y, name, width):
     thin = 8 if name in THIN else 0
     return BOX(x, y + thin, width, 19 - 2 * thin, COLOURS[name])
 
+def draw_axis(left, top, bottom, longest, scale):
+    """Yields grid lines at up to nine round times, with labels. SCALE is in pixels per ms."""
+    tick = next((tick for tick in (digit * 10. ** power for power in range(-4, 13)
+                                   for digit in (1, 2, 5)) if longest / tick <= 8), longest)
+    size, unit = (1, 'ms') if longest < 10000 else (1000, 's')
+    for i in range(int(longest / tick) + 1):
+        x = left + i * tick * scale
+        yield f'<path d="M{x:.1f} {top - 8}V{bottom}" stroke="#bbb"/>'
+        yield TEXT(x, bottom + 16, 'middle', f'{i * tick / size:g} {unit}')
+
 def draw_bars(title, about, names, bars):
     """Yields the lines of a picture. BARS are [(label, stands_out, row)]. NAMES are the phases to
     draw of each row; if the row is None, the label is a heading."""
@@ -57,17 +67,11 @@ def draw_bars(title, about, names, bars):
     right, top, height = 1000, 84 + 22 * -(-len(occur) // 4), 26
     bottom = top + height * len(bars)
     scale = (right - left) / longest
-    tick = next((tick for tick in (digit * 10. ** power for power in range(-4, 13)
-                                   for digit in (1, 2, 5)) if longest / tick <= 8), longest)
     yield from frame(bottom + 48, title, about)
     for i, name in enumerate(occur):
         x, y = 10 + 265 * (i % 4), 64 + 22 * (i // 4)
         yield bar(x, y, name, 14) + TEXT(x + 22, y + 14, 'start', f'{name}: {MEANINGS[name]}')
-    size, unit = (1, 'ms') if longest < 10000 else (1000, 's')
-    for i in range(int(longest / tick) + 1):
-        x = left + i * tick * scale
-        yield f'<path d="M{x:.1f} {top - 8}V{bottom}" stroke="#bbb"/>'
-        yield TEXT(x, bottom + 16, 'middle', f'{i * tick / size:g} {unit}')
+    yield from draw_axis(left, top, bottom, longest, scale)
     yield TEXT((left + right) / 2, bottom + 38, 'middle', 'time since the launch command')
     for (label, stands_out, values), y in zip(bars, range(top, bottom, height)):
         if stands_out:
@@ -94,6 +98,15 @@ def row_label(hosts):
     return ' - '.join(host if len(host) <= each else '..' + host[2 - each:]
                       for host in (short[0], short[-1]))
 
+def draw_legend(limits, is_any_unknown):
+    """Yields the shades of cells, each with its meaning. LIMITS has the least excess of each."""
+    words = ['not slow', *[f'{slow}from {duration(limit, limits[-1])}'
+                           for slow, limit in zip(('slow ', '', ''), limits[1:])]]
+    legend = [(shade, word) for (shade, _), word, _ in zip(SHADES, words, limits)]
+    legend += [(UNKNOWN, 'not known')] * is_any_unknown
+    for x, (shade, word) in zip(range(10, WIDTH, 190), legend):
+        yield BOX(x, 94, 14, 14, shade) + TEXT(x + 20, 106, 'start', word)
+
 def draw_nodes(title, about, time, nodes):
     """Yields the lines of a picture that has a cell for each of NODES, in a launch that takes TIME.
     A slow node has a dark cell."""
@@ -103,25 +116,19 @@ def draw_nodes(title, about, time, nodes):
     excesses = [max(known(node.most for node in cell), default=math.nan) for cell in cells]
     longest = max(known(excesses), default=0)
     limits = [least_lateness(time) * multiple for _, multiple in SHADES]
+    are_judged = len(nodes) > 2  # Either of two may be the slow one.
     yield from frame(top + side * -(-len(cells) // ROW) + 20, title, about)
     what = 'a node' if each == 1 else f'the slowest of {each} neighbouring nodes'
     yield TEXT(10, 76, 'start', f'Each cell is {what}. Its colour shows how much longer than the '
                'median node it took, in its latest phase.')
-    words = ['not slow', *[f'{slow}from {duration(limit, limits[-1])}'
-                           for slow, limit in zip(('slow ', '', ''), limits[1:])]]
-    legend = [(shade, word) for (shade, _), word in zip(SHADES, words)]
-    if len(nodes) < 3:  # Either of two may be the slow one.
-        legend = [(UNKNOWN, 'not known')]
-    elif len(known(excesses)) < len(excesses):
-        legend.append((UNKNOWN, 'not known'))
-    for x, (shade, word) in zip(range(10, WIDTH, 190), legend):
-        yield BOX(x, 94, 14, 14, shade) + TEXT(x + 20, 106, 'start', word)
+    yield from draw_legend(limits if are_judged else [],
+                           not are_judged or len(known(excesses)) < len(excesses))
     yield '<g stroke="#bbb" stroke-width="0.5">'
     for i, (cell, excess) in enumerate(zip(cells, excesses)):
         row, column = divmod(i, ROW)
         x, y = left + side * column, top + side * row
         shade = [UNKNOWN, *[shade for (shade, _), limit in zip(SHADES, limits)
-                            if excess >= limit and nodes[2:]]][-1]
+                            if excess >= limit and are_judged]][-1]
         name = ' to '.join(dict.fromkeys(node.hosts[0][:64] for node in (cell[0], cell[-1])))
         took = 'not known' if math.isnan(excess) else duration(excess, longest)
         yield f'<rect x="{x}" y="{y}" width="{side - 1}" height="{side - 1}" fill="{shade}">' \
