@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""job/check: the collector, what differs between nodes, the text, launches that fail, signals, with
-a launcher and a ziatest that do what the case has planned; and real faults on a real cluster.
+"""job/check: the collector, differences between nodes, the text, launches that fail, and signals,
+with a launcher and a ziatest that do what the case plans; and real faults on a real cluster.
 helpers/tap.py says how to run one case."""
 import contextlib
 import functools
@@ -28,7 +28,7 @@ check = importlib.util.module_from_spec(importlib.util.spec_from_loader('check',
 loader.exec_module(check)
 import facts  # noqa: E402
 
-# Starts what follows twice on each of n1 to n4, as srun does, or what SED makes of its output
+# Runs its arguments twice on each of n1 to n4, as srun does. Its output is edited by $SED.
 LAUNCHER = '''#!/bin/sh
 for node in 1 2 3 4; do
     for place in 0 1; do
@@ -590,14 +590,14 @@ def has_cluster():
 
 
 class Cluster(Case):
-    """Real launches, each on four nodes. NODE is a random one, on which something is wrong."""
+    """Real launches, each on four nodes. Something is wrong on NODE, which is chosen at random."""
     def setUp(self):
         super().setUp()
         if not has_cluster():
             if os.environ.get('CI') == 'true':
                 self.fail('tests/cluster does not start, or there is no Open MPI')
             self.skipTest('tests/cluster does not start, or there is no Open MPI')
-        os.unlink('ziaprobe')  # That of the build is used.
+        os.unlink('ziaprobe')  # so that the one of the build is used
         self.compile('openmpi')
         self.node = random.randint(1, 4)
 

@@ -8,9 +8,9 @@
 #
 #	tests/FILE.t [-v] [-x] [--run=PATTERN]      or: prove tests/FILE.t :: -v --run=PATTERN
 #
-# -v prints what each command has printed, and -x also traces the commands of each case. With --run,
-# only the cases whose names match an extended regular expression are run, and only tests with such
-# names are printed. Others may complain that a case is missing, on stderr, which then is a file.
+# -v prints what each command prints, and -x also traces the commands of each case. With --run, only
+# the cases whose names match an extended regular expression are run, and only tests with such names
+# are printed. The other tests may complain on stderr that a case is missing, so stderr is a file.
 #
 # expect NAME STATUS COMMAND LINE...: adds a case for run_cases. The shell command COMMAND must exit
 # with STATUS, the two programs must print the LINEs and no others, and no ziaprobe may be left
@@ -47,8 +47,8 @@ if [ -n "$run_only" ]; then
 fi
 count=0 not_ok=0
 
-# If anything has failed, prints the seed, so that the run can be repeated, and where the files are.
-# Otherwise, removes them.
+# If a test has failed, prints the seed, so that the run can be repeated, and where the files are.
+# Otherwise, removes the files.
 end() {
 	if [ "$?-$not_ok" = 0-0 ]; then
 		rm -rf "$tmp"
@@ -84,7 +84,7 @@ fail() {	# NAME LINE...
 	return 1
 }
 
-# show WHAT TEXT: with -v, prints what a command has printed
+# show WHAT TEXT: with -v, prints the output of a command
 show() {
 	if [ -n "$verbose" ]; then
 		diag "$1:" "$2"
@@ -109,13 +109,13 @@ has_line() {
 	grep -m 1 -xE -e "$1" "$tmp/.lines" 2>/dev/null
 }
 
-# mismatch TEXT PATTERN: prints the differences of what like compares, line by line. A line of the
-# pattern that matches a line of the text is replaced by it.
+# mismatch TEXT PATTERN: prints the differences that like has found, line by line. A line of the
+# pattern that matches a line of the text is replaced by that line.
 mismatch() {
 	printf '%s\n' "$1" | tr '|' '\n' >"$tmp/.lines"
 	difference "$(cat "$tmp/.lines")" "$(printf '%s\n' "$2" | sed 's/(\\|/\\|(/g; s/\\|/\n/g' |
 		while IFS= read -r part; do
-			# Of LINE|LINE in parentheses, each part has one.
+			# In (LINE|LINE), each part has one parenthesis.
 			has_line "$part" || has_line "${part#\(}" || has_line "${part%\)}" ||
 				printf '%s\n' "$part"
 		done)"
@@ -328,8 +328,8 @@ said() {
 		sort -s -n | sed -E 's/^-?[0-9]+ //'
 }
 
-# needs_cluster: skips the whole file if tests/cluster cannot run, and says what else it changes.
-# Leaves in $types what its srun lists as --mpi, for has_mpi.
+# needs_cluster: skips the whole file if tests/cluster cannot run, and prints what it changes
+# outside the cluster. Leaves the types that its srun has for --mpi in $types, for has_mpi.
 needs_cluster() {
 	if [ "$(id -u)/$(cat /proc/sys/kernel/sched_autogroup_enabled 2>&1)" = 0/1 ]; then
 		diag 'while clusters run, kernel.sched_autogroup_enabled is 0 instead of 1'
@@ -337,9 +337,9 @@ needs_cluster() {
 	types=$(cluster 1 srun --mpi=list 2>&1) || skip_all "$types"
 }
 
-# has_mpi MPI: succeeds if there is a compiler wrapper mpicc.MPI, as it is called on Debian, and,
-# after needs_cluster, if the cluster's srun can start its programs; otherwise skips a test. What
-# does not depend on the MPI library is tested only if $mpi is $first_mpi, the first that succeeded.
+# has_mpi MPI: succeeds if there is a compiler wrapper mpicc.MPI, as on Debian, and, after
+# needs_cluster, if the cluster's srun can start its programs; otherwise skips a test. What does not
+# depend on the MPI library is tested only if $mpi is $first_mpi, the first one that succeeded.
 has_mpi() {
 	if ! has "mpicc.$1"; then
 		skip "with $1" "mpicc.$1 not found; tests/setup installs it"

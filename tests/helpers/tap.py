@@ -2,9 +2,9 @@
 
     tests/FILE.t [-v] [-x] [--run=PATTERN]      or: prove tests/FILE.t :: -v --run=PATTERN
 
--v prints what each command has printed, -x also each line of job/ that is executed in this process,
-and --run runs only the cases whose names match a regular expression. Each case runs in a directory
-of its own. That of a case that fails stays, and its name is printed.
+-v prints what each command prints, -x also each line of job/ that is executed in this process, and
+--run runs only the cases whose names match a regular expression. Each case runs in a directory of
+its own. If it fails, the directory is kept, and its name is printed.
 """
 import argparse
 import difflib
@@ -26,7 +26,7 @@ def diag(text):
 
 
 def each(*rows):
-    """Makes a method a case for each row: the case's name, and what the method takes."""
+    """Makes a method one case for each row, which has the name of the case and the arguments."""
     def mark(method):
         method.rows = rows
         return method
@@ -44,7 +44,7 @@ class Case(unittest.TestCase):
                 setattr(cls, name, functools.partialmethod(method, *row))
 
     def matches(self, got, want):
-        """Fails unless GOT is WANT, in which ... stands for any text, and a blank for blanks."""
+        """Fails unless GOT is WANT, in which ... matches any text, and a blank one or more."""
         parts = [re.sub(r'(\\? )+', ' +', re.escape(part)) for part in want.split('...')]
         pattern = '.*?'.join(parts)
         if not re.match(pattern + r'\Z', got, re.S):
