@@ -218,6 +218,7 @@ the first launch of each is not counted; all rows are in x.csv
         self.assertNotIn('exec', said)
 
     @each(('half of 50 %', 10, -5.5, 50.5, '; to find 50 %, make about 7 launches of each'),
+          ('half of 50 % less', 10, -50.5, 5.5, '; to find 50 %, make about 7 launches of each'),
           ('what was found', 10, -5.5, 5.5, '; to find 5 %, make about 30 launches of each'),
           ('too many', 100, -9.9, 9.9,
            '; to find 5 %, more than 300 launches of each would be needed'))
@@ -457,12 +458,14 @@ class Failures(Case):
     def test_sometimes(self):
         plan = list(map(row, noise(10)))
         plan[3], plan[7] = 'echo a; echo b; echo c; echo d; exit 1', 'kill -9 $$'
+        plan[9] = 'exit 1'
         status, err, out = self.compare(*self.plan(A=map(row, noise(10)), B=plan))
         self.assertEqual(status, 1)
         self.assertEqual(err, 'B failed in turn 3: status 1\n    b\n    c\n    d\n'
-                              'B failed in turn 7: status 137\n')
-        self.matches(out, '...\nB  8 launches, 2 failed ...\nno difference found: ...')
-        self.assertEqual(sum(each['time_ms'] == '' for each in self.rows()), 2)
+                              'B failed in turn 7: status 137\n'
+                              'B failed in turn 9: status 1\n')
+        self.matches(out, '...\nB  7 launches, 3 failed ...\nno difference found: ...')
+        self.assertEqual(sum(each['time_ms'] == '' for each in self.rows()), 3)
 
     def test_three_in_a_row(self):
         plan = [*map(row, noise(6)), 'exit 1', 'exit 1', 'exit 1']

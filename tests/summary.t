@@ -1029,6 +1029,10 @@ class Contradictions(Case):
                 files['output/8-1.txt'] = re.sub('(?m)' + pattern, to, files['output/8-1.txt'])
         self.says(0, 'No problems; no points to review', edit)
 
+    def test_are_not_if_the_smaller_size_came_first(self):
+        self.says(0, 'No problems; no points to review', lambda files: None, SWEEP='4 8',
+                  SYSTEM_NODES='8')
+
     @each(('submission', 'submission'), ('slow-node', 'slow-node.tar.gz'))
     def are_not_in_the_sample(self, name):
         out = self.run_summarize(os.path.join(tap.top, 'example-output', name))[2]
@@ -1199,6 +1203,10 @@ class Log(Case):
          log((20, 0, 'init'), (5, 200, 'init'), (5, 300, 'init'))),
         ('a launch a night', 1, ANY + 'slower: 3 ...\n',
          log((57, 0, 'init'), (3, 100, 'init'), per_night=1)),
+        ('longer than 19 of 20', 1, ANY + SLOWER,
+         log((19, 0, 'init'), (1, 900, 'init'), (5, 100, 'init'), per_night=4)),
+        ('longer than 18 of 20', 0, ANY + NO_CHANGE,
+         log((18, 0, 'init'), (2, 900, 'init'), (5, 100, 'init'), per_night=4)),
         ('too few', 0, TOO_FEW, log((24, 0, 'init'))),
         ('just enough', 0, MEDIANS + NO_CHANGE, log((25, 0, 'init'))),
         ('too few nights', 0, TOO_FEW, log((25, 0, 'init'), per_night=10)),
