@@ -56,8 +56,9 @@ int PMI_Barrier(void);
 int call(void) { return PMI_Barrier(); }
 int find_release(void) { return dlsym(RTLD_DEFAULT, "release") != 0; }
 END
-# Another library, and a wrapper, which looks the function up in the first library
-echo 'int PMI_Barrier(void) { return 20; }' >other.c
+# Another library, in which the function has another offset, and a wrapper, which looks the function
+# up in the first library
+echo '__attribute__((aligned(512))) int PMI_Barrier(void) { return 20; }' >other.c
 cat >wrapper.c <<'END'
 #include <dlfcn.h>
 int PMI_Barrier(void)
@@ -86,7 +87,8 @@ int getppid(void)
 END
 # A program that calls PMI_Barrier twice and prints the results. With 'FILE FUNCTION', it calls a
 # function that it looks up in a file opened privately; with 'FILE FUNCTION OTHER', it looks the
-# second one up in OTHER; with 'many', it calls PMI_Barrier ten times. For each fence, it then
+# second one up in OTHER; with 'closed' after these, it closes FILE before that; with 'global', it
+# only makes OTHER global; with 'many', it calls PMI_Barrier ten times. For each fence, it then
 # prints how much work was done since the previous one, when the fence was entered and, if the rank
 # waited in it, when it was left. Finally, it prints how much work was done after the last of these.
 # The clock advances by 1 each time it is read. With an empty FILE, it only prints whether look-ups
@@ -133,7 +135,8 @@ void print_fences(int64_t returned)
 int main(int argc, char **argv)
 {
 	int (*call)(void) = PMI_Barrier, first, second;
-	const char *mode = argc > 1 ? argv[1] : "";
+	const char *mode = argc > 1 ? argv[1] : "", *how = argc > 4 ? argv[4] : "";
+	void *file = NULL;
 
 	if (strcmp(mode, "many") == 0) {
 		for (int i = 0; i < 10; i++)
@@ -146,11 +149,17 @@ int main(int argc, char **argv)
 		return 0;
 	} else {
 		if (*mode)
-			*(void **)&call = dlsym(dlopen(mode, RTLD_NOW | RTLD_LOCAL), argv[2]);
+			file = dlopen(mode, RTLD_NOW | RTLD_LOCAL);
+		if (file)
+			*(void **)&call = dlsym(file, argv[2]);
 		if (dlerror())
 			puts("dlerror is set");
 		first = call();
-		if (argc > 3)
+		if (strcmp(how, "closed") == 0)
+			dlclose(file);
+		if (strcmp(how, "global") == 0)
+			dlopen(argv[3], RTLD_NOW | RTLD_GLOBAL);
+		else if (argc > 3)
 			*(void **)&call = dlsym(dlopen(argv[3], RTLD_NOW | RTLD_LOCAL), argv[2]);
 		second = call();
 		printf("%d %d:", first, second);
@@ -435,7 +444,9 @@ done
 # shellcheck disable=SC2086 # options
 for sanitize in '' '-fsanitize=address,undefined'; do
 	cc -shared -fPIC -o plugin.so plugin.c $with &&
-	cc -O2 -shared -fPIC -o tail.so plugin.c $with || exit 1
+	cc -O2 -shared -fPIC -o tail.so plugin.c $with &&
+	cc -shared -fPIC -o foreign.so plugin.c -Wl,--no-as-needed -L. -Wl,-rpath,$tmp -lother ||
+		exit 1
 	built linked main.c $with
 	built private main.c
 	built wrapped main.c -Wl,--no-as-needed -L. -Wl,-rpath,$tmp -lwrapper
@@ -464,6 +475,16 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	is "$name, preloaded, no library" "$(./preloaded)" '-1 -1: 1:1-2 2:3-4 997'
 	is "$name, two libraries, of which each caller runs its own" \
 		"$(./private ./liblibrary.so PMI_Barrier ./libother.so)" '1 20: 1:1-2 999'
+	# The second library is mapped where the first one was.
+	is "$name, a library that replaces one that was closed" \
+		"$(./private ./liblibrary.so PMI_Barrier ./libother.so closed)" \
+		'1 20: 1:1-2 2:3-4 997'
+	is "$name, a plugin stays bound to its own library when another becomes global" \
+		"$(./private ./plugin.so call ./libother.so global)" "$twice"
+	is "$name, a plugin is bound to the library of the program before its own" \
+		"$(./linked ./foreign.so call)" "$twice"
+	is "$name, a look-up leaves no error in a program that is started by its name" \
+		"$(PATH=$tmp:$PATH && private ./liblibrary.so PMI_Barrier)" "$twice"
 	is "$name, a wrapper that looks the next function up sees all calls" \
 		"$(./wrapped)" '11 12: 1:1-2 2:3-4 997'
 	is "$name, a function that no library has, and one that a library has" \
