@@ -103,8 +103,9 @@ static void is_nodes(const char *text, int nodes)
 		printf("# got %d\n", launched_nodes());
 }
 
-/* Like is_variable(), in a child of a process that bears the NAME of a daemon. */
-static void is_launched_by(const char *name, const char *text, int size, int rank)
+/* Like is_variable(), in a child of a process that bears the NAME of a daemon. The number of nodes
+ * must be NODES, or what stands for it. */
+static void is_launched_by(const char *name, const char *text, int size, int rank, int nodes)
 {
 	char own[16];
 	int status;
@@ -119,13 +120,15 @@ static void is_launched_by(const char *name, const char *text, int size, int ran
 
 		printf("# below %s\n", name);
 		is_variable(text, size, rank);
+		if (!ok(launched_nodes() == nodes, "its nodes"))
+			printf("# got %d\n", launched_nodes());
 		fflush(stdout);
-		_exit(failed > before);
+		_exit(failed - before);
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		abort();
 	prctl(PR_SET_NAME, own);
-	count++;
+	count += 2;
 	failed += WEXITSTATUS(status);
 }
 
@@ -279,23 +282,26 @@ static void test_nodes(void)
 }
 
 #define OMPI "OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 "
-#define PMI "PMI_SIZE=64 PMI_RANK=63 "
-#define FLUX "FLUX_JOB_SIZE=5 FLUX_TASK_RANK=4 "
-#define SLURM "SLURM_STEP_NUM_TASKS=6 SLURM_PROCID=2 "
+#define PMI "PMI_SIZE=64 PMI_RANK=63 PMI_FD=5 "
+#define FLUX "FLUX_JOB_SIZE=5 FLUX_TASK_RANK=4 FLUX_JOB_NNODES=2 "
+#define SLURM "SLURM_STEP_NUM_TASKS=6 SLURM_PROCID=2 SLURM_STEP_NUM_NODES=3 "
 static void test_leftovers(void)
 {
-	is_launched_by("slurmstepd", OMPI PMI FLUX SLURM, 6, 2);
-	is_launched_by("orted", OMPI PMI FLUX SLURM, 1, 0);
-	is_launched_by("mpirun.openmpi", SLURM FLUX PMI OMPI, 1, 0);
-	is_launched_by("hydra_pmi_proxy", OMPI PMI SLURM, 64, 63);
-	is_launched_by("flux-shell", PMI FLUX SLURM, 5, 4);
-	is_launched_by("prted", PMI SLURM "PMIX_RANK=3", -1, 3);
-	is_launched_by("prted", SLURM "PMIX_RANK=3", -1, 3); /* a task of Slurm runs prted */
-	is_launched_by("slurmstepd", SLURM "PMIX_RANK=3", 6, 2);
-	is_launched_by("sh", OMPI PMI SLURM, 1, 0);
+	is_launched_by("slurmstepd", OMPI PMI FLUX SLURM, 6, 2, 3);
+	is_launched_by("orted", OMPI PMI FLUX SLURM, 1, 0, IN_PMIX);
+	is_launched_by("mpirun.openmpi", SLURM FLUX PMI OMPI, 1, 0, IN_PMIX);
+	is_launched_by("hydra_pmi_proxy", OMPI PMI SLURM, 64, 63, ON_THE_WIRE);
+	is_launched_by("flux-shell", PMI FLUX SLURM, 5, 4, 2);
+	is_launched_by("prted", PMI SLURM "PMIX_RANK=3", -1, 3, IN_PMIX);
+	/* a task of Slurm runs prted, whose rank differs, or is the same by chance */
+	is_launched_by("prted", SLURM "PMIX_RANK=3 PMIX_NAMESPACE=n1-7", -1, 3, IN_PMIX);
+	is_launched_by("prted", SLURM "PMIX_RANK=2 PMIX_NAMESPACE=n1-7", 6, 2, IN_PMIX);
+	is_launched_by("slurmstepd", SLURM "PMIX_RANK=3 PMIX_NAMESPACE=slurm.1", 6, 2, 3);
+	is_launched_by("sh", OMPI PMI SLURM, 1, 0, IN_PMIX);
 	/* They disagree only on the rank, or agree. */
-	is_launched_by("slurmstepd", "PMI_SIZE=6 PMI_RANK=0 " SLURM, 6, 2);
-	is_launched_by("orted", "PMI_SIZE=6 PMI_RANK=2 " SLURM, 6, 2);
+	is_launched_by("slurmstepd", "PMI_SIZE=6 PMI_RANK=0 PMI_FD=5 " SLURM, 6, 2, 3);
+	is_launched_by("slurmstepd", "PMI_SIZE=6 PMI_RANK=2 PMI_FD=5 " SLURM, 6, 2, 3);
+	is_launched_by("orted", "PMI_SIZE=6 PMI_RANK=2 " SLURM, 6, 2, IN_PMIX);
 }
 
 /* Returns from when on this process certainly existed, counted from main, which it entered 50 ticks
