@@ -387,6 +387,75 @@ static void test_offset(void)
 	}
 }
 
+/* In place of observe/stack.c: a number that stands for the calls that a rank is in, and whether it
+ * can be read before the first line is printed */
+static uint64_t calls;
+static bool are_calls_readable;
+
+bool is_backtrace_loaded(void)
+{
+	return are_calls_readable;
+}
+
+void load_backtrace(void)
+{
+}
+
+void note_entrance(void *address)
+{
+	(void)address;
+}
+
+void read_stack(struct stack *stack)
+{
+	stack->count = (int)calls;
+}
+
+uint64_t hash_stack(const struct stack *stack)
+{
+	return (uint64_t)stack->count;
+}
+
+void name_calls(const struct stack *stack, char *text, size_t size)
+{
+	snprintf(text, size, "%d", stack->count);
+}
+
+/* Returns how many lines a rank prints that is in the calls OF inside MPI_Init. */
+static int count_lines(const char *severity, uint64_t of)
+{
+	const struct reading none = {0, 0, 0};
+	int before = dup(STDERR_FILENO), lines = 0;
+	FILE *file = tmpfile();
+
+	if (!file || dup2(fileno(file), STDERR_FILENO) < 0)
+		abort();
+	calls = of;
+	say((struct doing){IN_MPI_INIT, -1, ziaprobe_now(), &none}, severity, "after", "9");
+	dup2(before, STDERR_FILENO);
+	close(before);
+	rewind(file);
+	for (int c; (c = fgetc(file)) != EOF;)
+		lines += c == '\n';
+	fclose(file);
+	return lines;
+}
+
+/* The sockets of earlier claims stay open, so each call of say() is like another rank's. */
+static void test_calls(void)
+{
+	this_rank.at[START] = ziaprobe_now();
+	for (int i = 0; i < 2; i++) {
+		const char *severity = i ? "note" : "error";
+
+		are_calls_readable = i;
+		ok(count_lines(severity, 1) == 2, "the first rank on a node prints two lines");
+		ok(count_lines(severity, 1) == 0, "one in the same calls prints nothing");
+		ok(count_lines(severity, 2) == 2, "one in other calls prints two lines");
+	}
+	this_rank.at[START] = 0;
+}
+
 int main(void)
 {
 	test_work();
@@ -398,6 +467,7 @@ int main(void)
 	test_creation();
 	test_daemons();
 	test_offset();
+	test_calls();
 	printf("1..%d\n", count);
 	return failed != 0;
 }
