@@ -350,9 +350,11 @@ END
 		"$late [01] on n1 $entered" "*($late|$calls) [01] on n1 .*" \
 		"$late 2 on n2 $entered" "*($late|$calls) [23] on n2 .*" \
 		"$late [45] on n3 $entered" "*($late|$calls) [45] on n3 .*"
+	# Here, a second signal comes while the handler of the first one waits. It changes nothing.
 	expect late-init "$fails" \
 		'come="$waits.0 $waits.1 $waits.2 $waits.4 $waits.5"
-		export SHIM="3 Pmix ../alarm $come; sleep 60"
+		export SHIM="3 Pmix ../alarm $come; ../await_output rank.3.on.n2.is.in; \
+			pkill -63 -x ziaprobe; sleep 60"
 		../ziatest -t 99 2 "$srun"' \
 		"$late [01] on n1 $fence" \
 		"$late 2 on n2 $fence" \
