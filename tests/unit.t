@@ -4,6 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086 # options
 ${MPICC:-mpicc} $sanitize -pthread -o "$tmp/unit" tests/helpers/unit.c observe/al*.c \
-	observe/[cdfglmnp]*.c observe/say.c observe/state.c observe/text.c observe/wire.c \
+	observe/[cdflmnp]*.c observe/say.c observe/state.c observe/text.c observe/wire.c \
 	explain/*.c || exit 1
 "$tmp/unit" 2>/dev/null	# its messages are tested elsewhere
