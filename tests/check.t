@@ -449,7 +449,9 @@ ziatest 3.0, 20... UTC
            'nothing from rank 5, and the launcher exited with status 0'),
           ('a node is missing', '/node=n3/d', 'exit 0',
            'nothing from ranks 4-5, on n3, and the launcher exited with status 0'),
-          ('a status', '', 'exit 7', 'all 8 ranks answered, but the launcher exited with status 7'))
+          ('a status', '', 'exit 7', 'all 8 ranks answered, but the launcher exited with status 7'),
+          ('the status of a timeout', '', 'exit 124',
+           'all 8 ranks answered, but the launcher exited with status 124'))
     def start_fails(self, sed, commands, short):
         write('launcher', LAUNCHER + 'echo srun: error: why >&2\n' + commands)
         status, out, first = self.check('./launcher', '--', 'ziaprobe', SED=sed)
@@ -512,11 +514,15 @@ ziatest 3.0, 20... UTC
         with open('argv') as file:
             self.assertEqual(file.read(), '-v -t 90 --start-only ./launcher -- ./solver -x\n')
 
-    def test_a_program_that_is_not_measured(self):
-        self.plan('ziaprobe: error: nothing was measured: solver uses MPI Sessions\n')
+    @each(('not measured', 'ziaprobe: error: nothing was measured: solver uses MPI Sessions',
+           'exit 0'),
+          ('refused', "ziatest: error: LD_PRELOAD in './launcher' clashes with ziatest's",
+           'exit 2'))
+    def a_program_that_is(self, said, commands):
+        self.plan(said + '\n', commands)
         status, out, first = self.check('--start-only', './launcher', '--', './solver')
         self.assertEqual((status, first), (3, '# Launch check: MPI was not tried'))
-        self.assertIn('2. **MPI was not tried**: nothing was measured: solver uses MPI', out)
+        self.assertIn('2. **MPI was not tried**: %s.\n' % said.partition('error: ')[2], out)
 
     def test_uneven_nodes(self):
         status, out, first = self.check('./launcher', '--', 'ziaprobe',
