@@ -79,13 +79,14 @@ cc -shared -fPIC -o "$tmp/libforeign.so" "$tmp/foreign.c" &&
 	cc -DPROGRAM -o "$tmp/foreign" "$tmp/foreign.c" -L"$tmp" -lforeign \
 		-Wl,-rpath,"$tmp" || exit 1
 
-# A stub of MPI for serial builds: in a library of its own, with a program (serial), and in a
-# plugin, whose run() calls it. The host loads the plugin, and does what the letters of its second
-# argument say: p: runs the plugin, which must reach its own stub; l: loads LIBRARY, an MPI; m:
-# starts that.
+# A stub of MPI for serial builds, which claims that MPI has been started: in a library of its own,
+# with a program (serial), and in a plugin, whose run() calls it. The host loads the plugin, and
+# does what the letters of its second argument say: p: runs the plugin, which must reach its own
+# stub; l: loads LIBRARY, an MPI; m: starts that.
 cat >"$tmp/stub.c" <<'END'
 static int calls;
 int MPI_Init(int *argc, char ***argv) { return (void)argc, (void)argv, calls++; }
+int PMPI_Initialized(int *flag) { return *flag = 1, 0; }
 int run(void) { return MPI_Init(0, 0) == 0 && calls == 1; }
 END
 cat >"$tmp/host.c" <<'END'
