@@ -18,6 +18,7 @@ import sys
 from nodes import LATE, fold_for_slurm, fold_within
 
 MOST_LINES = 6  # about states
+MOST_RANKS = 1024  # of a node
 # In characters. The innermost calls come first. A longer list of nodes to exclude is not printed.
 MOST_CALLS, MOST_NAMES, MOST_EXCLUDED = 300, 60, 900
 
@@ -37,7 +38,8 @@ WAITS = ('in a fence', 'for other ranks', *PAIRS)
 
 def roll_call(lines, nodes=None, source=''):
     """Returns the lines of the text about an output. SOURCE names the origin of NODES if they may
-    be more than the nodes of the launch; it is printed with those that are silent."""
+    be more than the nodes of the launch; it is printed with those that are silent. They are
+    excluded only if the ranks of the others leave room for them."""
     roll = Roll()
     for line in lines:
         roll.add(line)
@@ -113,11 +115,25 @@ class Report:
         self.strangers = {*self.heard} - {*known.values()} if known else set()
         self.are_all_known = bool(known) and not self.strangers
         # With --where, ranks that wait in a fence print nothing, and after the result, most ranks.
-        self.silent = []
+        self.silent, self.unsure = [], []  # The latter may not belong to the launch.
         if self.are_all_known and roll.is_timeout and not roll.has_result:
             self.silent = [node for node in known.values() if node not in self.heard]
+        if source and len(self.silent) > self.gaps():
+            self.silent, self.unsure, self.are_all_known = [], self.silent, False
         self.count = len(known if self.are_all_known else self.heard)
         self.groups = self.group()
+
+    def gaps(self):
+        """How many nodes are missing between those that were heard, at least: every node has the
+        same number of ranks, which follow one another."""
+        nodes = [[int(saying.rank[5:]) for saying in sayings if saying.rank != 'a rank']
+                 for sayings in self.heard.values()]
+        most = max((rank for ranks in nodes for rank in ranks), default=0)
+        for ppn in range(min(most // max(1, len(nodes) - 1), MOST_RANKS), 0, -1):
+            places = [place for ranks in nodes for place in {rank // ppn for rank in ranks}]
+            if len({*places}) == len(places) <= len(nodes):
+                return max(places) + 1 - len(nodes)
+        return 0
 
     def group(self):
         """Returns [((state, calls), {node: saying})], the rarest first. A node is in the rarest
@@ -187,6 +203,9 @@ class Report:
         if self.silent:
             source = f' (in {self.source})' if self.source else ''
             yield f'nothing from {self.name(self.silent)}{source}'
+        if self.unsure:
+            yield f'nothing from {self.name(self.unsure)} (in {self.source}, but perhaps not in ' \
+                'this launch)'
         if self.strangers:
             yield f'{self.name(self.strangers)}: not in {self.source or "the list of nodes"}, so ' \
                 'it is not known which nodes are silent'

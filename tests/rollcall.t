@@ -99,6 +99,24 @@ class Odd(Case):
         self.is_called(output(4, silent={3}), '3 nodes wait in a fence\nnothing from n3 (in '
                        'SLURM_JOB_NODELIST)\n--exclude=n3', 'n[1-4]', 'SLURM_JOB_NODELIST')
 
+    @each(('one of them is odd', output(4, {3}), in_init('rank 4 on n3 has') +
+           '\n3 nodes wait in a fence\n%s\n--exclude=n3'),
+          ('all of them wait', output(4), '4 nodes wait in a fence\n%s\nnext: find the node that '
+           'is silent: job/summarize --nodes LIST OUTPUT'),
+          ('one of them is silent', output(4, silent={3}), '3 nodes wait in a fence\n%s\nnext: '
+           'find the node that is silent: job/summarize --nodes LIST OUTPUT'))
+    def only_some_nodes_of_the_job(self, text, want):
+        silent = 'n[3,5-6]' if 'n3 ' not in text else 'n[5-6]'
+        self.is_called(text, want % ('nothing from %s (in SLURM_JOB_NODELIST, but perhaps not in '
+                                     'this launch)' % silent), 'n[1-6]', 'SLURM_JOB_NODELIST')
+
+    def test_any_rank_of_a_node_shows_its_place(self):
+        ranks = {1: 3, 2: 4, 3: 10, 5: 18}  # Ranks 3 and 4 are on different nodes.
+        self.is_called(COMMAND + ''.join(says(node, FENCE, rank=rank)
+                                         for node, rank in ranks.items()),
+                       '4 nodes wait in a fence\nnothing from n4 (in SLURM_JOB_NODELIST)\n'
+                       '--exclude=n4', 'n[1-5]', 'SLURM_JOB_NODELIST')
+
     def test_a_group_and_a_silent_node(self):
         self.is_called(output(4096, set(range(7, 12)), {13}), in_init('n[7-11] have') + '\n4,090 '
                        'nodes wait in a fence\nnothing from n13\n--exclude=n[7-11,13]',
@@ -346,7 +364,7 @@ class Summarize(Case):
         ('no list', (), {}, ''),
         ('--nodes', ('--nodes', 'n[1-5]'), {}, 'nothing from n5\n'),
         ('a variable', (), {'SLURM_JOB_NODELIST': 'n[1-5]'},
-         'nothing from n5 (in SLURM_JOB_NODELIST)\n'),
+         'nothing from n5 (in SLURM_JOB_NODELIST, but perhaps not in this launch)\n'),
         ('--nodes, in spite of a variable', ('--nodes', 'n[1-6]'),
          {'SLURM_JOB_NODELIST': 'n[1-5]'}, 'nothing from n[5-6]\n'))
     def knows_the_nodes(self, arguments, variables, silent):
