@@ -148,7 +148,7 @@ class Collector(Case):
         private = dict(UCX_TOKEN='hidden', FI_SECRET_X='hidden', OMPI_MCA_x_KEY='hidden',
                        I_MPI_PASSWORD='hidden', USER='hidden', AWS_X='hidden', A='hidden',
                        OMPI_MCA_orte_node_regex='hidden', SLURM_JOB_ACCOUNT='hidden',
-                       MORE='a\nb=hidden')
+                       OMPI_MCA_x_password='hidden', FI_X_auth_key='hidden', MORE='a\nb=hidden')
         known = found(collect('T', 'cat', 'cat', 'x', UCX_TLS='tcp', LD_PRELOAD='', **private))
         self.assertNotIn('hidden', ' '.join(known.values()))
         self.assertEqual(known['$UCX_TLS'], 'tcp')
@@ -549,6 +549,22 @@ ziatest 3.0, 20... UTC
         status, out, _ = self.check('./launcher', '--', 'ziaprobe', HOME=os.getcwd())
         self.assertIn('- ziaprobe: ~/ziaprobe (checksum', out)
         self.assertNotIn(os.getcwd() + '/', out)
+
+    @each(('in an option', ['--password=hidden', '--export=A=1,MY_TOKEN=hidden,B=2'],
+           '--password=... --export=A=1,MY_TOKEN=...,B=2'),
+          ('in the next word', ['--api-key', 'hidden', '-x'], '--api-key ... -x'),
+          ('with quotes', ['--secret', 'hid den', "PASSWD=it's hidden"],
+           '--secret ... PASSWD=...'),
+          ('no secret', ['--tokens', '--keyboard=us', 'secret', '--key=3,4'],
+           '--tokens --keyboard=us secret --key=...'))
+    def secrets_in_the_command(self, words, shown):
+        write('solver', 'the program')
+        self.plan('', 'echo "usage: --token=hidden, --api-key hidden"; exit 1')
+        _, out, _ = self.check('--start-only', './launcher', '--', './solver', *words)
+        self.assertNotIn('hidden', out)
+        self.assertNotIn('hid den', out)
+        self.assertIn('usage: --token=..., --api-key ...\n', out)
+        self.assertIn('\n    ./launcher -- ./solver %s\n' % shown, out)
 
     def test_long_outputs_are_folded(self):
         self.plan(''.join('line %d of the library\n' % i for i in range(999)) +
