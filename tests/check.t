@@ -545,10 +545,18 @@ ziatest 3.0, 20... UTC
         self.assertEqual((status, first), (0, '# Launch check: nothing wrong'))
         self.assertIn('- 2 ranks share 1 CPU on n[1-4]', out)
 
-    def test_the_home_directory_is_not_shown(self):
-        status, out, _ = self.check('./launcher', '--', 'ziaprobe', HOME=os.getcwd())
-        self.assertIn('- ziaprobe: ~/ziaprobe (checksum', out)
-        self.assertNotIn(os.getcwd() + '/', out)
+    @each(('a directory', 'home', 'home'), ('a link', 'link', 'home'),
+          ('with a slash', 'home/', 'home'), ('with an accent', 'h\u00f6me', 'h\u00f6me'))
+    def the_home_directory_is_not_shown(self, name, directory):
+        os.mkdir(directory)
+        os.symlink('home', 'link')
+        shutil.copy('/bin/true', directory + '/solver')
+        path = os.path.abspath(directory)
+        _, out, _ = self.check('./launcher', '--', path + '/solver', HOME=os.path.abspath(name) +
+                               '/' * name.endswith('/'), TMPDIR=path)
+        self.assertIn('/solver: ~/solver (checksum', out)
+        self.assertIn('- TMPDIR: ~\n', out)
+        self.assertNotIn(directory + '/solver', out)
 
     @each(('in an option', ['--password=hidden', '--export=A=1,MY_TOKEN=hidden,B=2'],
            '--password=... --export=A=1,MY_TOKEN=...,B=2'),
