@@ -449,6 +449,8 @@ ziatest 3.0, 20... UTC
            'nothing from rank 5, and the launcher exited with status 0'),
           ('a node is missing', '/node=n3/d', 'exit 0',
            'nothing from ranks 4-5, on n3, and the launcher exited with status 0'),
+          ('half of the nodes are missing', '/node=n[34]/d', 'exit 0',
+           'nothing from ranks 4-7, on n[3-4], and the launcher exited with status 0'),
           ('a status', '', 'exit 7', 'all 8 ranks answered, but the launcher exited with status 7'),
           ('the status of a timeout', '', 'exit 124',
            'all 8 ranks answered, but the launcher exited with status 124'))
@@ -459,7 +461,8 @@ ziatest 3.0, 20... UTC
         self.assertIn('\n1. **%s' % short[0].upper() + short[1:], out)
         self.assertIn('srun: error: why', out)
         self.assertIn('\n2. MPI was not tried', out)
-        self.assertEqual('--exclude=n3' in out, 'n3' in short)
+        self.assertEqual('--exclude=n3' in out, 'on n3' in short)
+        self.assertNotIn('--exclude=n[', out)
         self.assertFalse(os.path.exists('argv'))
 
     def test_the_launcher_is_missing(self):
