@@ -725,6 +725,14 @@ class Cluster(Case):
         self.assertRegex(out, r'on n%d has spent \d+ s in MPI_Init, .*PMIx_Init' % self.node)
         self.assertIn('\n       --exclude=n%d\n' % self.node, out)
 
+    def test_a_rank_that_is_stopped(self):
+        self.wrap('case $1 in *ziaprobe) [ $SLURM_LOCALID = 0 ] || kill -STOP $$;; esac')
+        out, first = self.srun('-t', '20', './solver', status=1)
+        self.assertEqual(first, '# Launch check: wrong: ziaprobe did not end within 20 s')
+        self.assertIn('\n       next: look for a rank that was killed or stopped\n', out)
+        self.assertIn('reached 4 of 4 nodes, and saw no connection', out)
+        self.assertIn('n%d: task %d: ' % (self.node, 2 * self.node - 1), out)
+
     def test_two_nodes_that_cannot_reach_each_other(self):
         one, other = random.sample(range(1, 5), 2)
         lost = 'ip neigh replace 10.0.0.%d lladdr 02:00:00:00:00:01 dev eth0 nud permanent'
