@@ -465,6 +465,11 @@ ziatest 3.0, 20... UTC
         self.assertNotIn('--exclude=n[', out)
         self.assertFalse(os.path.exists('argv'))
 
+    def test_a_launch_line_in_quotes(self):
+        status, out, _ = self.check('./launcher -N 4', '--', './solver')
+        self.assertEqual(status, 1)
+        self.assertIn('without quotes around all of them', out)
+
     def test_the_launcher_is_missing(self):
         status, out, first = self.check('sruN', '--', './solver')
         self.assertEqual((status, first),
@@ -503,6 +508,15 @@ ziatest 3.0, 20... UTC
         self.assertEqual((status, first), (3, '# Launch check: MPI was not tried'))
         self.assertIn('2. **MPI was not tried**: %s; add --start-only' % why, out)
         self.assertFalse(os.path.exists('argv'))
+
+    @each(('missing', './nowhere', './nowhere is missing on n[1-4]'),
+          ('not executable', './output', './output is not executable on n[1-4]'))
+    def no_program(self, program, wrong):
+        os.chmod('output', 0o644)
+        status, out, first = self.check('./launcher', '--', program)
+        self.assertEqual(status, 1)
+        self.assertEqual(first, '# Launch check: wrong: %s; MPI was not tried' % wrong)
+        self.assertIn('tried**: %s cannot be started on any node.\n' % program, out)
 
     def test_the_same_mpi_is_tried(self):
         status, _, first = self.check('./launcher', '--', './solver', SED=(
@@ -604,15 +618,14 @@ ziatest 3.0, 20... UTC
         self.assertIn('## The same on all nodes', out)
         self.assertTrue(os.path.exists('ended'), 'the launcher could end its ranks')
 
-    def test_a_full_disk(self):
+    @each(('a full disk', '>/dev/full', 'No space left on device'),
+          ('closed', '>&-', 'Bad file descriptor'))
+    def stdout(self, where, why):
         shutil.copytree(os.path.join(TOP, 'job'), 'job')
-        with open('/dev/full', 'w') as full:
-            run = subprocess.run(['job/check', './launcher', '--', 'ziaprobe'], stdout=full,
-                                 stderr=subprocess.PIPE, timeout=60, universal_newlines=True,
-                                 env=dict(os.environ, SED=''))
-        self.assertEqual((run.returncode, run.stderr),
-                         (2, 'check: error: stdout: No space left on device\n'))
-
+        run = subprocess.run('job/check ./launcher -- ziaprobe ' + where, shell=True, timeout=60,
+                             stderr=subprocess.PIPE, universal_newlines=True,
+                             env=dict(os.environ, SED=''))
+        self.assertEqual((run.returncode, run.stderr), (2, 'check: error: stdout: %s\n' % why))
 
 
 @functools.lru_cache()
