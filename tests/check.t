@@ -627,6 +627,13 @@ ziatest 3.0, 20... UTC
                              env=dict(os.environ, SED=''))
         self.assertEqual((run.returncode, run.stderr), (2, 'check: error: stdout: %s\n' % why))
 
+    def test_a_closed_stderr(self):
+        shutil.copytree(os.path.join(TOP, 'job'), 'job')
+        run = subprocess.run(['sh', '-c', '"$0" job/check ./launcher -- ziaprobe <&- 2>&-',
+                              sys.executable], stdout=subprocess.PIPE, timeout=60,
+                             universal_newlines=True, env=dict(os.environ, SED=''))
+        self.assertEqual(run.returncode, 0, run.stdout)
+
 
 @functools.lru_cache()
 def has_cluster():
