@@ -618,6 +618,18 @@ ziatest 3.0, 20... UTC
         self.assertIn('## The same on all nodes', out)
         self.assertTrue(os.path.exists('ended'), 'the launcher could end its ranks')
 
+    def test_ctrl_c_before_the_first_step(self):
+        shutil.copytree(os.path.join(TOP, 'job'), 'job')
+        write('job/collect', '#!/bin/sh\necho >hangs\nexec sleep 1\n')
+        run = subprocess.Popen(['job/check', './launcher', '--', 'ziaprobe'],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=dict(os.environ, SED=''), universal_newlines=True)
+        self.poll(lambda: os.path.exists('hangs'))
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+        self.assertEqual((run.returncode, err), (130, ''))
+        self.assertIn('# Launch check: interrupted: no rank answered', out)
+
     @each(('a full disk', '>/dev/full', 'No space left on device'),
           ('closed', '>&-', 'Bad file descriptor'))
     def stdout(self, where, why):
