@@ -114,9 +114,12 @@ class Report:
                         for saying in sayings}
         self.strangers = {*self.heard} - {*known.values()} if known else set()
         self.are_all_known = bool(known) and not self.strangers
+        # With -q, nothing tells a result from that of an earlier launch, but MPI_Init precedes it.
+        self.has_result = roll.has_result and not any(
+            saying.state in (*AT_WORK, 'in a fence') for saying in roll.sayings)
         # With --where, ranks that wait in a fence print nothing, and after the result, most ranks.
         self.silent, self.unsure = [], []  # The latter may not belong to the launch.
-        if self.are_all_known and roll.is_timeout and not roll.has_result:
+        if self.are_all_known and roll.is_timeout and not self.has_result:
             self.silent = [node for node in known.values() if node not in self.heard]
         if source and len(self.silent) > self.gaps():
             self.silent, self.unsure, self.are_all_known = [], self.silent, False
@@ -218,7 +221,7 @@ class Report:
         if not self.roll.is_timeout:
             return 'next: look up the calls among the known causes, or launch with -t to see ' \
                 'which nodes wait'
-        if self.roll.has_result:
+        if self.has_result:
             return 'next: look at the end of the launch: it hung after it had a result'
         if self.sayings_of(WRITES):
             return 'next: find out why rank 0 cannot write the result to stderr or to its files'

@@ -268,6 +268,8 @@ class Lines(Case):
          'srun: error: n3: tasks 4-5: Terminated\n'),
         ('lines that run together', lambda text: text.replace('MPI_Init\nzia', 'MPI_Initzia')),
         ('no command line', lambda text: text.replace(COMMAND, '')),
+        ('with -q, a result before', lambda text: 'Time test was completed in   462.87 millisecs'
+         '\n' + text.replace(COMMAND, '')),
         ('another launch before', lambda text: output(4, {3}, {4}) + text),
         ('the words form', lambda text: output(4, {3}) + text.replace(
             COMMAND, 'ZIAPROBE=1795826339,124275,--timeout=60 srun ./solver\n')),
