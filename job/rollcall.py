@@ -29,6 +29,8 @@ SAYS = re.compile('(error: timeout of|note: after) ([0-9]{1,9}(?:[.][0-9]{1,9})?
                   '(?: (?:spent|waited) ([0-9]{1,15}) ms (in MPI_Init|in a fence|for other ranks|'
                   'writing the result|in MPI_(?:Send|Recv|Sendrecv), (?:to|from|with) '
                   'rank [0-9]{1,9}))?')
+# Parts of a line that says this, of which the rest, with the node, may be somewhere else
+TORN = re.compile('timeout of [0-9]|[0-9] s: (?:a )?rank|has (?:spent|waited) [0-9]')
 CALLS = re.compile('(?:error|note):' + WHO + 'is in (.*)')
 # A line of a rank. STATE is '' if the line is truncated; in an exchange, PARTNER is 'from rank 4'.
 Saying = collections.namedtuple('Saying', 'node rank ms state partner calls')
@@ -61,7 +63,7 @@ class Roll:
     def __init__(self, has_begun=False):
         self.has_begun = has_begun  # a launch, whose command line ziatest has printed
         self.is_timeout, self.seconds, self.sayings, self.latest = False, 0, [], {}
-        self.has_result = False
+        self.has_result = self.is_torn = False
 
     def __bool__(self):
         return bool(self.sayings)
@@ -72,9 +74,12 @@ class Roll:
         if START.search(line):
             self.__init__(has_begun=True)
         self.has_result |= 'Time test was completed in' in line
-        for part in line.split('ziaprobe: ')[1:]:  # Lines may run together.
+        first, *parts = line.split('ziaprobe: ')  # Lines may run together.
+        self.is_torn |= bool(TORN.search(first))
+        for part in parts:
             says, calls = SAYS.match(part), CALLS.match(part)
             is_told = bool(is_told or says or calls)
+            self.is_torn |= not says and bool(TORN.search(part))
             if says:
                 self.add_saying(*says.groups())
             elif calls and calls.groups()[:2] in self.latest:
@@ -121,7 +126,7 @@ class Report:
         self.silent, self.unsure = [], []  # The latter may not belong to the launch.
         if self.are_all_known and roll.is_timeout and not self.has_result:
             self.silent = [node for node in known.values() if node not in self.heard]
-        if source and len(self.silent) > self.gaps():
+        if self.silent and (roll.is_torn or source and len(self.silent) > self.gaps()):
             self.silent, self.unsure, self.are_all_known = [], self.silent, False
         self.count = len(known if self.are_all_known else self.heard)
         self.groups = self.group()
@@ -207,8 +212,9 @@ class Report:
             source = f' (in {self.source})' if self.source else ''
             yield f'nothing from {self.name(self.silent)}{source}'
         if self.unsure:
-            yield f'nothing from {self.name(self.unsure)} (in {self.source}, but perhaps not in ' \
-                'this launch)'
+            why = 'but some lines are torn' if self.roll.is_torn else \
+                f'in {self.source}, but perhaps not in this launch'
+            yield f'nothing from {self.name(self.unsure)} ({why})'
         if self.strangers:
             yield f'{self.name(self.strangers)}: not in {self.source or "the list of nodes"}, so ' \
                 'it is not known which nodes are silent'
@@ -240,6 +246,8 @@ class Report:
         if waiting and self.are_all_known:
             return 'next: look for a rank that was killed or stopped; otherwise, while it ' \
                 'hangs, for connections without an answer: ss -tnp state syn-sent'
+        if waiting and self.unsure and self.roll.is_torn:
+            return 'next: look for the names of the silent nodes in the torn lines of the output'
         if waiting:
             return 'next: find the node that is silent: job/summarize --nodes LIST OUTPUT'
         if len(self.groups) == 1:

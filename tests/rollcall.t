@@ -290,6 +290,16 @@ class Lines(Case):
             self.is_called(text, 'rank 6 on n4 has printed less than a whole line\n3 nodes wait in '
                            'a fence\n' + KILLED, 'n[1-4]')
 
+    @each(('in the program', 'zia', 'probe: '), ('in the error', ': error: ti', 'meout'),
+          ('in the time', ' of 60', ' s: '), ('before the node', ' on ', 'n4'))
+    def a_torn_line_may_be_of_a_silent_node(self, before, after):
+        line = says(4, FENCE)
+        self.assertIn(before + after, line)
+        self.is_called(output(4, silent={4}) + line.replace(before + after, before + '\n' + after),
+                       '3 nodes wait in a fence\nnothing from n4 (but some lines are torn)\nnext: '
+                       'look for the names of the silent nodes in the torn lines of the output',
+                       'n[1-4]')
+
     def test_a_rank_that_does_not_know_its_number(self):
         text = output(4, {2}).replace('rank 2 on n2', 'a rank on n2')
         self.is_called(text, self.WANT.replace('rank 2', 'a rank'))
