@@ -192,7 +192,7 @@ class Report:
         if state == STARTS:
             return f'{who} reached MPI_Init only when the launch was ended'
         if state == '':
-            return f'{who} {has} printed less than a whole line'
+            return f'{who} {has} printed only part of a line'
         if state not in PAIRS:
             after = ', after the exchange' if state == 'for other ranks' else ''
             return f'{who} {waits} {state}{after}'
@@ -228,7 +228,7 @@ class Report:
             return 'next: look up the calls among the known causes, or launch with -t to see ' \
                 'which nodes wait'
         if self.has_result:
-            return 'next: look at the end of the launch: it hung after it had a result'
+            return 'next: look at how the launch ends: it hung after printing its result'
         if self.sayings_of(WRITES):
             return 'next: find out why rank 0 cannot write the result to stderr or to its files'
         if odd and is_most(len(waiting or at_work), self.count):
@@ -249,7 +249,7 @@ class Report:
         if waiting and self.unsure and self.roll.is_torn:
             return 'next: look for the names of the silent nodes in the torn lines of the output'
         if waiting:
-            return 'next: find the node that is silent: job/summarize --nodes LIST OUTPUT'
+            return 'next: find the node that is silent: name all nodes of the launch with --nodes'
         if len(self.groups) == 1:
             return 'next: look for something that the nodes share, because all do the same'
         return 'next: look at the calls; no rank waits, so rare ones are not always the cause'

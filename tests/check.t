@@ -762,7 +762,7 @@ class Cluster(Case):
         out, first = self.srun('-t', '20', './solver', status=1)
         self.assertEqual(first, '# Launch check: wrong: ziaprobe did not end within 20 s')
         self.assertIn('\n       next: look for a rank that was killed or stopped\n', out)
-        self.assertIn('reached 4 of 4 nodes, and saw no connection', out)
+        self.assertIn('reached 4 of 4 nodes, and found no unanswered', out)
         self.assertIn('n%d: task %d: ' % (self.node, 2 * self.node - 1), out)
 
     def test_two_nodes_that_cannot_reach_each_other(self):

@@ -92,8 +92,8 @@ class Odd(Case):
         text, waits = output(count, silent={node}), '%s nodes wait' % format(count - 1, ',')
         self.is_called(text, '%s in a fence\nnothing from n%d\n--exclude=n%d' % (
             waits, node, node), 'n[1-%d]' % count)
-        self.is_called(text, '%s in a fence\nnext: find the node that is silent: job/summarize '
-                       '--nodes LIST OUTPUT' % waits)
+        self.is_called(text, '%s in a fence\nnext: find the node that is silent: name all nodes '
+                       'of the launch with --nodes' % waits)
 
     def test_the_name_of_the_list(self):
         self.is_called(output(4, silent={3}), '3 nodes wait in a fence\nnothing from n3 (in '
@@ -102,9 +102,9 @@ class Odd(Case):
     @each(('one of them is odd', output(4, {3}), in_init('rank 4 on n3 has') +
            '\n3 nodes wait in a fence\n%s\n--exclude=n3'),
           ('all of them wait', output(4), '4 nodes wait in a fence\n%s\nnext: find the node that '
-           'is silent: job/summarize --nodes LIST OUTPUT'),
+           'is silent: name all nodes of the launch with --nodes'),
           ('one of them is silent', output(4, silent={3}), '3 nodes wait in a fence\n%s\nnext: '
-           'find the node that is silent: job/summarize --nodes LIST OUTPUT'))
+           'find the node that is silent: name all nodes of the launch with --nodes'))
     def only_some_nodes_of_the_job(self, text, want):
         silent = 'n[3,5-6]' if 'n3 ' not in text else 'n[5-6]'
         self.is_called(text, want % ('nothing from %s (in SLURM_JOB_NODELIST, but perhaps not in '
@@ -234,7 +234,7 @@ next: find out why rank 0 cannot write the result to stderr or to its files'''),
         ('a result', output(4, usual=OTHERS, silent={2, 3, 4}).replace(
             COMMAND, COMMAND + 'Time test was completed in   462.87 millisecs\n'), 'n[1-4]',
          'rank 0 on n1 waits for other ranks, after the exchange\n'
-         'next: look at the end of the launch: it hung after it had a result'),
+         'next: look at how the launch ends: it hung after printing its result'),
         ('other names', output(4, {2}), 'm[1-4]', in_init('rank 2 on n2 has') + '''
 3 nodes wait in a fence
 n[1-4]: not in the list of nodes, so it is not known which nodes are silent
@@ -287,7 +287,7 @@ class Lines(Case):
         """Its node is not silent."""
         for has in 'has', 'has wai', 'has waited 58000 ms in a f':
             text = output(4, silent={4}) + says(4, FENCE).partition('has')[0] + has + '\n'
-            self.is_called(text, 'rank 6 on n4 has printed less than a whole line\n3 nodes wait in '
+            self.is_called(text, 'rank 6 on n4 has printed only part of a line\n3 nodes wait in '
                            'a fence\n' + KILLED, 'n[1-4]')
 
     @each(('in the program', 'zia', 'probe: '), ('in the error', ': error: ti', 'meout'),
@@ -394,6 +394,9 @@ class Summarize(Case):
         ('an output without such lines', COMMAND, (), 'summarize: error: output: an output in '
          'which no rank says what it is doing; launch with -t or, if you did, trace the launcher, '
          'because no rank has reached MPI_Init\n'),
+        ('an output with a result', COMMAND + 'Time test was completed in   601.00 millisecs\n', (),
+         'summarize: error: output: an output of a launch that has a result, and in which no rank '
+         'was late\n'),
         ('another text', 'hello\n', (), 'summarize: error: output: neither an archive nor a file '
          'of --csv or --ranks, nor an output with lines of -t or --where: it begins with "hello"; '
          '...'),

@@ -1569,7 +1569,7 @@ class Pictures(Case):
         self.assertEqual(self.texts('pictures/nodes.svg'), [
             'Slow: 3 of 12 nodes, mostly in init: n[7,9-10]', 'job 7 on virtual, Open MPI v4.1.4; '
             '12 nodes x 1, the median of 4 launches', 'Each cell is a node. Its colour shows how '
-            'much longer than the median node it took, in its latest phase.', 'not slow',
+            'much longer than the median node it took, in its slowest phase.', 'not slow',
             'slow from 210 ms', 'from 421 ms', 'from 841 ms', 'n[1-12]'])
         self.assertEqual(self.cells('pictures/nodes.svg'), [
             'n1: 3 ms #e4e4e4', 'n2: 0 ms #e4e4e4', 'n3: 2 ms #e4e4e4', 'n4: 0 ms #e4e4e4',
@@ -1616,7 +1616,7 @@ class Pictures(Case):
         self.assertEqual(texts[:3], [
             'Slow: n8192; init took 800 ms longer than on the median node',
             'many.csv: 8193 nodes, 1000 ms', 'Each cell is the slowest of 2 neighbouring nodes. '
-            'Its colour shows how much longer than the median node it took, in its latest phase.'])
+            'Its colour shows how much longer than the median node it took, in its slowest phase.'])
         self.assertEqual([texts[7], texts[8], texts[-2], texts[-1]],
                          ['n[1-128]', 'n[129-256]', 'n[8065-8192]', 'n8193'])
         with open('many/nodes.svg') as file:
