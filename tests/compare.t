@@ -299,7 +299,7 @@ the first launch of each is not counted; all rows are in x.csv
         self.compare(*self.plan(A=map(row, noise(10))))
         with open('x.csv') as file:
             lines = file.read().splitlines(True)
-        lines[2] = re.sub(old, new, lines[2], 1)
+        lines[2] = re.sub(old, new, lines[2], count=1)
         with open('x.csv', 'w') as file:
             file.writelines(lines)
         self.assertEqual(self.compare('x.csv', csv_file=None), (
