@@ -20,7 +20,7 @@ loader = importlib.machinery.SourceFileLoader('summarize', os.path.join(TOP, 'jo
 summarize = importlib.util.module_from_spec(importlib.util.spec_from_loader('summarize', loader))
 loader.exec_module(summarize)
 from nodes import Unreadable, expand, fold, fold_for_slurm  # noqa: E402
-from rollcall import roll_call  # noqa: E402
+from rollcall import Roll  # noqa: E402
 
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 PPN = 2
@@ -57,7 +57,10 @@ def output(count, work=(), silent=(), what=INIT, calls=POLL, usual=FENCE, **opti
 
 
 def call(text, nodes=None, source=''):
-    return '\n'.join(roll_call(text.splitlines(True), nodes and expand(nodes), source))
+    roll = Roll()
+    for line in text.splitlines(True):
+        roll.add(line)
+    return '\n'.join(roll.report(nodes and expand(nodes), source))
 
 
 class Case(tap.Case):
