@@ -118,6 +118,7 @@ int print_report(const struct run *run, const struct path *path, const struct ou
 
 /* ---- files.c: the files that --csv and --ranks write ---- */
 
+bool are_files_ours(const struct run *run, const struct path *path, const struct outlier *outlier);
 int append_row(const struct run *run, const struct path *path, const struct outlier *outlier);
 int write_ranks(const struct run *run);
 

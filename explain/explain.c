@@ -7,30 +7,34 @@
  */
 #include "analysis.h"
 
-/* Returns whether RUN is valid. If it is, explain_run() must follow; if not, prints an error. */
+/* What check_run() finds out and explain_run() prints. */
+static struct path path;
+static struct outlier outlier;
+
+/* Returns whether RUN is valid, and may be written to the files that are asked for. If so,
+ * explain_run() must follow; if not, prints an error. */
 bool check_run(struct run *run)
 {
-	bool valid;
-
 	run->offsets = run->new_array(run->size / run->n, sizeof *run->offsets);
+	run->values = run->new_array(run->size, sizeof *run->values);
 	resolve_clocks(run);
-	valid = judge_run(run);
-	if (!valid)
-		free(run->offsets);
-	return valid;
+	if (judge_run(run)) {
+		draw_timelines(run);
+		find_path(run, &path);
+		outlier = find_outlier(run, &path);
+		if (are_files_ours(run, &path, &outlier))
+			return true;
+	}
+	free(run->offsets);
+	free(run->values);
+	return false;
 }
 
 /* Prints the warnings, and writes the reports that are asked for. Returns the exit status. */
 int explain_run(struct run *run)
 {
-	struct outlier outlier;
-	struct path path;
 	int status = 0;
 
-	run->values = run->new_array(run->size, sizeof *run->values);
-	draw_timelines(run);
-	find_path(run, &path);
-	outlier = find_outlier(run, &path);
 	print_warnings(run);
 	if (run->verbose)
 		status |= print_report(run, &path, &outlier);

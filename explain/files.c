@@ -1,7 +1,7 @@
 /*
  * files.c - the files that --csv and --ranks write
  *
- * A row is a list of named cells. The header of a new file is their names; in a file that an older
+ * A row is a list of named cells. The header of a new file is their names; in a file that another
  * version has begun, the row has the cells that its header names.
  */
 #include "analysis.h"
@@ -13,7 +13,6 @@
 #include <time.h>
 
 enum { HEADER_SIZE = 1000 }; /* more than the header of either file has */
-enum { RANK_COLUMNS_OF_2_2 = 18 };
 
 /* A row of a file. */
 struct row {
@@ -23,7 +22,8 @@ struct row {
 	} cell[40];
 };
 
-/* Appends to ROW the cell NAME with the text that printf would print. Replaces the commas in it. */
+/* Appends to ROW the cell NAME with the text that printf would print. Replaces the characters in it
+ * that separate or quote cells or rows. */
 __attribute__((format(printf, 3, 4))) static void add_cell(struct row *row, const char *name,
 							   const char *format, ...)
 {
@@ -35,7 +35,7 @@ __attribute__((format(printf, 3, 4))) static void add_cell(struct row *row, cons
 	vsnprintf(cell->text, sizeof cell->text, format, values);
 	va_end(values);
 	for (char *c = cell->text; *c; c++)
-		if (*c == ',')
+		if (*c == ',' || *c == '"' || *c == '\n' || *c == '\r')
 			*c = '?';
 }
 
@@ -98,8 +98,8 @@ static const struct cell *find_cell(const struct row *row, const char *name, siz
 }
 
 /* Prints ROW to FILE: the cells that HEADER names or, if FILE is NULL, nothing. Returns whether
- * HEADER, a line, is one of this version or of an older one: it begins with the name of ROW's first
- * cell, and ROW has a cell for each of its names. */
+ * HEADER, a line, is one of such a file: it begins with the name of ROW's first cell, and ROW has a
+ * cell for each of its names. */
 static bool print_row(FILE *file, const struct row *row, const char *header)
 {
 	const char *name = header;
@@ -128,46 +128,37 @@ static void make_header(char *header, const struct row *row)
 	strcpy(end, "\n");
 }
 
-/* Returns whether HEADER, a line, is that of a --ranks file with rows like ROW, or of one of an
- * older version, back to 2.2: each version adds its columns at the end. Such a file is replaced, so
- * no other may pass for one. */
-static bool is_ranks_header(const struct row *row, const char *header)
+/* Returns whether NAME, the file of OPTION, may get rows like ROW. A regular file that is not empty
+ * must begin with a header of columns that this version knows, all or some, so that no other file is
+ * overwritten or appended to. If it does not, prints an error. */
+static bool is_ours(const char *option, const char *name, const struct row *row)
 {
-	const char *name = header;
-	int count = 0;
+	struct stat status;
+	char header[HEADER_SIZE];
+	bool is_regular = stat(name, &status) == 0 && S_ISREG(status.st_mode);
+	FILE *file = is_regular ? fopen(name, "r") : NULL;
+	bool ours = !file || !fgets(header, sizeof header, file) || print_row(NULL, row, header);
 
-	for (; count < row->count && *name; count++) {
-		size_t length = strcspn(name, ",\n");
-
-		if (!name[length] || find_cell(row, name, length) != row->cell + count)
-			return false;
-		name += length + 1;
-		if (name[-1] == '\n')
-			break;
-	}
-	return count + 1 >= RANK_COLUMNS_OF_2_2 && name[-1] == '\n';
+	if (file)
+		fclose(file);
+	if (!ours)
+		print_error("'%.500s' does not begin with the header of %s: another program has "
+			    "written it, or a newer version of Ziatest; choose a new file, and "
+			    "launch again\n",
+			    name, option);
+	return ours;
 }
 
-/* Opens NAME, the file of OPTION, for appending rows like ROW. A regular file that is not empty
- * must begin with a header of this version or of an older one, so that no other file is overwritten
- * or appended to. With KEEP, its rows are kept, and HEADER becomes its header; otherwise they are
- * removed. Other kinds of files count as empty: reading a pipe, for example, would block. On
- * failure, prints an error and returns NULL. */
-static FILE *open_file(const char *option, const char *name, const struct row *row, bool keep,
-		       char *header)
+/* Opens NAME, a file that is_ours(), for appending rows like ROW. With KEEP, its rows are kept, and
+ * HEADER becomes its header; otherwise they are removed. Files that are not regular count as empty:
+ * reading a pipe, for example, would block. On failure, prints an error and returns NULL. */
+static FILE *open_file(const char *name, const struct row *row, bool keep, char *header)
 {
 	struct stat before;
 	bool is_regular = stat(name, &before) != 0 || S_ISREG(before.st_mode);
 	FILE *file = fopen(name, is_regular ? "a+" : "w");
 	bool has_header = file && is_regular && fgets(header, HEADER_SIZE, file);
 
-	if (has_header && !(keep ? print_row(NULL, row, header) : is_ranks_header(row, header))) {
-		print_error("'%.500s' begins with another header: it was not written by %s, or by "
-			    "an incompatible version; choose a new file\n",
-			    name, option);
-		fclose(file);
-		return NULL;
-	}
 	if (has_header && !keep) {
 		file = freopen(name, "w", file);
 		has_header = false;
@@ -208,6 +199,16 @@ static int close_file(FILE *file, const char *name)
 	return 0;
 }
 
+/* Appends to ROW the start of RUN, by which rows of both files belong together. */
+static void add_start(struct row *row, const struct run *run)
+{
+	time_t seconds = (time_t)(run->start / 1000000);
+	char started[32];
+
+	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
+	add_cell(row, "started", "%s.%06dZ", started, (int)(run->start % 1000000));
+}
+
 /* Fills ROW with the result. */
 static void describe_result(struct row *row, const struct run *run, const struct path *path,
 			    const struct outlier *outlier)
@@ -217,11 +218,8 @@ static void describe_result(struct row *row, const struct run *run, const struct
 	const struct phase *late = outlier->phase;
 	int rank = late ? late->end.rank : 0;
 	bool has_kind = late && outlier->kind < COLUMNS;
-	time_t seconds = (time_t)(run->start / 1000000);
-	char started[32];
 
-	strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%S", gmtime(&seconds));
-	add_cell(row, "started", "%s.%06dZ", started, (int)(run->start % 1000000));
+	add_start(row, run);
 	add_number(row, "nodes", run->size / run->n);
 	add_number(row, "ppn", run->n);
 	add_number(row, "ranks", run->size);
@@ -249,21 +247,6 @@ static void describe_result(struct row *row, const struct run *run, const struct
 	add_cell(row, "fence_interface", "%s", run->fence_interface ? run->fence_interface : "");
 }
 
-/* Appends the result's row to the file of --csv. Returns the exit status. */
-int append_row(const struct run *run, const struct path *path, const struct outlier *outlier)
-{
-	struct row row = {.count = 0};
-	char header[HEADER_SIZE];
-	FILE *file;
-
-	describe_result(&row, run, path, outlier);
-	file = open_file("--csv", run->csv, &row, true, header);
-	if (!file)
-		return 1;
-	print_row(file, &row, header);
-	return close_file(file, run->csv);
-}
-
 /* Fills ROW with the values of RANK. */
 static void describe_rank(struct row *row, const struct run *run, int rank)
 {
@@ -278,6 +261,34 @@ static void describe_rank(struct row *row, const struct run *run, int rank)
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		add_value(row, columns[i], run->values[rank].in[columns[i]]);
 	add_ms(row, "clock_offset_ms", correction(run, rank));
+	add_start(row, run);
+}
+
+/* Returns whether the files of --csv and --ranks may be written. If not, prints an error. */
+bool are_files_ours(const struct run *run, const struct path *path, const struct outlier *outlier)
+{
+	struct row row = {.count = 0};
+	bool ours;
+
+	describe_result(&row, run, path, outlier);
+	ours = !run->csv || is_ours("--csv", run->csv, &row);
+	describe_rank(&row, run, 0);
+	return (!run->ranks || is_ours("--ranks", run->ranks, &row)) && ours;
+}
+
+/* Appends the result's row to the file of --csv. Returns the exit status. */
+int append_row(const struct run *run, const struct path *path, const struct outlier *outlier)
+{
+	struct row row = {.count = 0};
+	char header[HEADER_SIZE];
+	FILE *file;
+
+	describe_result(&row, run, path, outlier);
+	file = open_file(run->csv, &row, true, header);
+	if (!file)
+		return 1;
+	print_row(file, &row, header);
+	return close_file(file, run->csv);
 }
 
 /* Writes a row for each rank to the file of --ranks, replacing its old rows. Returns the exit
@@ -289,7 +300,7 @@ int write_ranks(const struct run *run)
 	FILE *file;
 
 	describe_rank(&row, run, 0);
-	file = open_file("--ranks", run->ranks, &row, false, header);
+	file = open_file(run->ranks, &row, false, header);
 	if (!file)
 		return 1;
 	for (int rank = 0; rank < run->size; rank++) {

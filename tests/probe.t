@@ -141,9 +141,9 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		'ziaprobe: warning: ziaprobe cannot tell which clock gave the start .*'
 
 
-	# Files. One that cannot be used is an error after the result, which stays; the other one is
-	# written. A pipe is not read. Root could read and write any file if it were not for the
-	# missing capabilities.
+	# Files. One that cannot be written is an error after the result, which stays; the other one
+	# is written. A pipe is not read. Root could read and write any file if it were not for the
+	# missing capabilities. If either is that of another program, there is no result.
 	remedy='; choose a file that can be read and written on the node of rank 0'
 	full="cannot write '/dev/full': No space left on device$remedy"
 	expect csv 0 'for i in 1 2; do
@@ -168,17 +168,22 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		[ ! -s csv ] && [ ! -s ranks ] && exit $status' "$result" "$one_node" \
 		"$error cannot open 'csv': Permission denied$remedy" \
 		"$error cannot open 'ranks': Permission denied$remedy"
-	expect other 1 "echo rank,host >csv; cp csv ranks
+	expect other 1 "echo rank,x >csv; cp csv ranks
 		../ziaprobe \$(../at now) 1 --csv csv --ranks ranks
 		status=\$?
-		[ \"\$(cat csv ranks)\" = 'rank,host
-rank,host' ] && exit \$status" "$result" "$one_node" \
-		"$error 'csv' begins with another header: it was not written by --csv, or by an \
-incompatible version; choose a new file" \
-		"$error 'ranks' begins with another header: it was not written by --ranks, .*"
-	# Files that an older version has begun: its rows are kept, or replaced
+		[ \"\$(cat csv ranks)\" = 'rank,x
+rank,x' ] && exit \$status" \
+		"$error 'csv' does not begin with the header of --csv: another program has written \
+it, or a newer version of Ziatest; choose a new file, and launch again" \
+		"$error 'ranks' does not begin with the header of --ranks: .*"
+	expect other-ranks 1 "echo rank,x >ranks
+		../ziaprobe \$(../at now) 1 --csv csv --ranks ranks
+		status=\$?
+		[ ! -e csv ] && exit \$status" \
+		"$error 'ranks' does not begin with the header of --ranks: .*"
+	# Files that another version has begun: its rows are kept, or replaced
 	expect older 0 "printf 'started,ppn,time_ms,nodes,mpi\n2026,2,1.000,1,old\n' >csv
-		../ziaprobe \$(../at now) 1 --ranks ranks 2>first
+		echo rank,host,daemon_ms >ranks
 		echo old >>ranks
 		printf cut >>csv
 		../ziaprobe \$(../at now) 1 --csv csv --ranks ranks" "$result" "$one_node"

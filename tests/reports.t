@@ -12,7 +12,7 @@ faults,outlier,outlier_rank,outlier_host,outlier_ms,outlier_kind,outlier_nodes,m
 offset_ms,offset_host,reference_host,offset_bound_ms,program,executable_bytes,mpi,\
 daemon,fence_interface
 ranks_header=rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,\
-exchange_ms,mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms
+exchange_ms,mpi_init_ms,completed_ms,cpu_ms,cpu_wait_ms,blocked_ms,faults,clock_offset_ms,started
 started='20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z'
 ms='-?[0-9]+\.[0-9]{3}'
 rank='[0-7] on n[1-4]'
@@ -237,8 +237,8 @@ for mpi in mpich openmpi; do
 	cd "$dir" || exit 1
 	like "$mpi: the listing" "$(sed -n '/^[0-9.]* m*s, /,/^MPI:/p' plain/out)" \
 		"$(listing '4 nodes x 2 = 8 ranks' ", $partner" "$clock")"
-	responder="[0-9],[24],n[24](,$ms){3},(,$ms){3},,$ms,,$work,0\\.000"
-	originator="[0-9],[13],n[13](,$ms){3},(,$ms){6},$work,0\\.000"
+	responder="[0-9],[24],n[24](,$ms){3},(,$ms){3},,$ms,,$work,0\\.000,$started"
+	originator="[0-9],[13],n[13](,$ms){3},(,$ms){6},$work,0\\.000,$started"
 	like "$mpi: a row for every rank" "$(cat plain/ranks)" \
 		"$ranks_header((\|$originator){2}(\|$responder){2}){2}"
 	is "$mpi: the rows are in the order of the ranks" \

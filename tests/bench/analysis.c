@@ -91,8 +91,6 @@ int main(int argc, char **argv)
 	begun = seconds();
 	if (!check_run(&run))
 		return 1;
-	run.values = allocate(size, sizeof *run.values);
-	draw_timelines(&run);
 	find_path(&run, &path);
 	outlier = find_outlier(&run, &path);
 	print_warnings(&run);
