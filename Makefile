@@ -85,8 +85,9 @@ job/rank: $(rank_sources) $(headers) .commands
 # commit. run_ziatest.sh archives both.
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
-recorded = $(filter-out %.md %/__pycache__ job/rank,$(sort \
-	$(wildcard *.c prepare/* observe/* explain/* preload/* job/* Makefile run_ziatest.sh)))
+tracked = ':(glob)*.c' prepare observe explain preload tools job Makefile run_ziatest.sh
+recorded = $(filter-out %.md %/__pycache__ job/rank tools/ziatest,$(sort $(wildcard *.c prepare/* \
+	observe/* explain/* preload/* tools/* tools/ziatest/*.py job/* Makefile run_ziatest.sh)))
 build.txt: $(programs) changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
@@ -98,8 +99,8 @@ build.txt: $(programs) changes.diff $(recorded)
 changes.diff: $(programs) $(recorded)
 	@exec >$@; \
 	$(in_git) || { echo UNKNOWN; exit; }; \
-	$(git_diff) --relative HEAD; \
-	git ls-files -z --others --exclude-standard '*.c' prepare observe explain preload job | \
+	$(git_diff) --relative HEAD -- $(tracked); \
+	git ls-files -z --others --exclude-standard $(tracked) | \
 		xargs -0 -r -n 1 $(git_diff) --no-index /dev/null || :
 
 # 'make run' measures four virtual nodes. The others are examples of the pages: 'make slow' finds a
@@ -123,27 +124,25 @@ bench: all
 # Installs the existing programs without building, because root might use another compiler, and its
 # umask might hide new directories from users. Unlike cp, install(1) replaces a running ziaprobe.
 into = $(DESTDIR)$(PREFIX)
-reads = $(addprefix job/,read.py agree.py nodes.py rollcall.py judge.py draw.py difference.py \
-	children.py facts.py)
 libexec = $(into)/libexec/ziatest
 man1 = $(into)/share/man/man1
 pages = README.md LICENSE $(wildcard doc/*.md tests/*.md tests/bench/*.md) tests/helpers/init.c
 install:
 	@[ -f build.txt ] || { echo 'there is no complete build; run make first' >&2; exit 1; }
-	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job $(man1)
+	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job $(libexec)/tools/ziatest $(man1)
 	install ziatest ziaprobe $(into)/bin
 	install libziaprobe.so $(into)/lib
 	install -m 644 doc/ziatest.1 $(man1)
 	umask 022 && for file in $(pages) $$(find example-output -type f); do \
 		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
-	install run_ziatest.sh $(libexec)
-	install job/trace job/rank job/summarize job/compare job/check job/collect job/launches \
-		$(libexec)/job
-	install -m 644 job/trace.awk $(reads) $(libexec)/job
+	install job/trace job/rank $(libexec)/job
+	install -m 644 job/trace.awk $(libexec)/job
+	install $(addprefix tools/,summarize compare check collect) $(libexec)/tools
+	install -m 644 tools/ziatest/*.py $(libexec)/tools/ziatest
 	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
-	ln -sf ../libexec/ziatest/job/summarize $(into)/bin/ziatest-summarize
-	ln -sf ../libexec/ziatest/job/compare $(into)/bin/ziatest-compare
-	ln -sf ../libexec/ziatest/job/check $(into)/bin/ziatest-check
+	ln -sf ../libexec/ziatest/tools/summarize $(into)/bin/ziatest-summarize
+	ln -sf ../libexec/ziatest/tools/compare $(into)/bin/ziatest-compare
+	ln -sf ../libexec/ziatest/tools/check $(into)/bin/ziatest-check
 clean:
 	rm -f $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv

@@ -92,7 +92,7 @@ grep -arLE '^(status|not launched)' "$result/output" | sed 's/$/ is not complete
 	find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS)
 test -n "$ending" || summary=$(
 	env -u PYTHONHOME -u PYTHONPATH timeout -s KILL 60 \
-		job/summarize --pictures "$result" "$result"
+		tools/summarize --pictures "$result" "$result"
 )
 status=$?
 test -z "$summary" || printf '%s\n' "$summary" >"$result/summary.txt"
@@ -100,7 +100,7 @@ tar -czf "$result.part" "$result"
 if [ $? -gt 1 ] || ! mv "$result.part" "$result.tar.gz"; then	# 1: a file changed
 	die "cannot write $PWD/$result.tar.gz; what it would contain is in $result"
 fi
-printf '%s\n' "${summary:-For a summary, run job/summarize $result.tar.gz (it needs Python 3.6)}" \
+printf '%s\n' "${summary:-For a summary, run tools/summarize $result.tar.gz (it needs Python 3.6)}" \
 	"The archive is $PWD/$result.tar.gz, SHA-256 $(sha256sum <"$result.tar.gz" | cut -c -64)"
 test -z "$summary" || exit "$status"
 test -z "$(grep -rLx 'status 0' "$result/output")"

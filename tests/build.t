@@ -133,7 +133,7 @@ is 'the links of the installed pages' "$(cd moved/share/doc/ziatest && find . -n
 if has python3; then
 	job=$top/example-output/submission
 	run moved/bin/ziatest-summarize "$job"
-	is 'ziatest-summarize' "$status|$out|$err" "0|$("$top/job/summarize" "$job")|"
+	is 'ziatest-summarize' "$status|$out|$err" "0|$("$top/tools/summarize" "$job")|"
 	run moved/bin/ziatest-compare --csv "$tmp/compare.csv" 'false -- ziaprobe'
 	like 'ziatest-compare launches' "$status $out$err" '1 A failed in turn 0: status 1.*'
 	rm "$tmp/compare.csv"
@@ -246,10 +246,13 @@ is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
 if has git; then
 	cp "$top/.gitignore" .
 	git init -q
-	git add Makefile ./*.c explain/run.h prepare/new.h preload job \
+	mkdir -p doc
+	echo >doc/page.md
+	git add Makefile ./*.c explain/run.h prepare/new.h preload job doc/page.md \
 		observe/launcher.c observe/ancestry.c observe/text.c
 	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
 	echo >>ziatest.c
+	echo >>doc/page.md
 	make -s
 	is 'git ignores what make builds' \
 		"$(git check-ignore .commands build.txt changes.diff job/rank libziaprobe.so \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""job/compare: the statistics, what it says, its launches, failures and signals, with a ziatest
+"""tools/compare: the statistics, what it says, its launches, failures and signals, with a ziatest
 that does what the case has planned; and a real delay on a real cluster. helpers/tap.py says how to
 run one case."""
 import contextlib
@@ -25,10 +25,10 @@ import tap  # noqa: E402
 from tap import each  # noqa: E402
 
 TOP = os.path.realpath(tap.top)
-loader = importlib.machinery.SourceFileLoader('compare', os.path.join(TOP, 'job/compare'))
+loader = importlib.machinery.SourceFileLoader('compare', os.path.join(TOP, 'tools/compare'))
 compare = importlib.util.module_from_spec(importlib.util.spec_from_loader('compare', loader))
 loader.exec_module(compare)
-from difference import counts, estimate, needed  # noqa: E402
+from ziatest.difference import counts, estimate, needed  # noqa: E402
 
 # What follows the options of this ziatest are files. It runs the next line of the first one; row
 # TIME EXEC writes the row of a launch.
@@ -73,7 +73,7 @@ def sides(turns):
 class Case(tap.Case):
     def setUp(self):
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        shutil.copytree(os.path.join(TOP, 'job'), 'job')
+        shutil.copytree(os.path.join(TOP, 'tools'), 'tools')
         with open('ziatest', 'w') as file:
             file.write(ZIATEST % ('%s', '%s', "'%s' '%s'" % (
                 ','.join(CELLS), ','.join(CELLS.values()))))
@@ -103,8 +103,8 @@ class Case(tap.Case):
         return status, err.getvalue(), out.getvalue()
 
     def start(self, *arguments, shell='exec "$0" "$@"', **options):
-        """Starts job/compare as a program."""
-        return subprocess.Popen(['sh', '-c', shell, 'job/compare', '--csv', 'x.csv', *arguments],
+        """Starts tools/compare as a program."""
+        return subprocess.Popen(['sh', '-c', shell, 'tools/compare', '--csv', 'x.csv', *arguments],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 universal_newlines=True, **options)
 
@@ -308,7 +308,7 @@ the first launch of each is not counted; all rows are in x.csv
 
     def test_the_columns_are_aligned_whatever_their_digits(self):
         both = sides([[dict(time_ms=1000., init_ms=91.7)] * 2] * 7)
-        self.assertEqual(list(compare.table(both)), [
+        self.assertEqual(list(compare.difference_table(both)), [
             'ms         A       B  B - A  95 % confidence',
             'init    91.7    91.7   +0.0  (+0.0 to +0.0)',
             'time  1000.0  1000.0   +0.0  (+0.0 to +0.0)'])
@@ -546,7 +546,7 @@ class Signals(Case):
         commands = self.plan(A=[*map(row, noise(7)), hangs], B=map(row, noise(10)))
         pid, terminal = pty.fork()
         if pid == 0:
-            os.execv('job/compare', ['compare', '--csv', 'x.csv', *commands])
+            os.execv('tools/compare', ['compare', '--csv', 'x.csv', *commands])
         self.poll(lambda: os.path.exists('hangs'))
         os.write(terminal, b'\3')
         text = b''
@@ -571,7 +571,7 @@ class Cluster(Case):
                        'exec "$@"\n')
         os.chmod('late.sh', 0o755)
         launch = 'srun -N 2 --ntasks-per-node 1 ./late.sh %s -- ' + TOP + '/ziaprobe'
-        run = subprocess.run([os.path.join(TOP, 'tests/cluster'), '2', TOP + '/job/compare', '-n',
+        run = subprocess.run([os.path.join(TOP, 'tests/cluster'), '2', TOP + '/tools/compare', '-n',
                               '6', '--csv', 'x.csv', launch % 0, launch % 1],
                              timeout=300, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              universal_newlines=True)

@@ -387,7 +387,7 @@ END
 	run_cases 4
 	for launcher in srun mpirun; do
 		like "$mpi, $launcher: the roll call" \
-			"$(job/summarize --nodes 'n[1-3]' "$dir/roll-call-$launcher/out")" \
+			"$(tools/summarize --nodes 'n[1-3]' "$dir/roll-call-$launcher/out")" \
 			"rank [0-5] on $stuck has spent [0-9.]+ s in MPI_Init, in .*nanosleep.*\
  < $hook < .*\|2 nodes wait in a fence\|--exclude=$stuck"
 	done

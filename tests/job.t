@@ -16,7 +16,7 @@ if [ -z "${JOB_TEST-}" ]; then
 	make -s -C "$tmp/clone" MPICC=mpicc.openmpi || exit 1
 	cp -r "$tmp/clone" "$tmp/small"
 	make -s -B -C "$tmp/small" MPICC=mpicc.openmpi PAD=4096 || exit 1
-	cat >"$tmp/small/job/summarize" <<-'END'
+	cat >"$tmp/small/tools/summarize" <<-'END'
 		#!/bin/sh
 		echo 'Ziatest: a stub of the summary'
 		exit "${VERDICT:-0}"
@@ -243,7 +243,7 @@ job no-python "PATH=$PWD/python:$PATH" --nodes=1 RUNS=1 PPN=1
 is 'no python3: an archive' "$left $status" './ziatest-virtual-ID.tar.gz 0'
 is 'no python3: no summary' "$(cd no-python && ls ziatest-*/s* 2>/dev/null)" ''
 like 'no python3: the log' "$log" \
-	'.*\|For a summary, run job/summarize ziatest-[^|]*\|The archive is [^|]*'
+	'.*\|For a summary, run tools/summarize ziatest-[^|]*\|The archive is [^|]*'
 job no-python-failed "PATH=$PWD/python:$PATH" --nodes=1 RUNS=1 PPN=1 SRUN_OPTIONS=--no-such-option
 is 'no python3 and a launch that failed: the status' "$left $status" './ziatest-virtual-ID.tar.gz 1'
 clone=small
@@ -346,7 +346,7 @@ was_ended() {	# WHAT CASE
 'ending\|ziatest-[^|]*/output/1-1.txt is not complete\|.*'
 	is "$1: an archive" "$left" ./ziatest-virtual-ID.tar.gz
 	like "$1: no summary, and how to make one" "$log" \
-		'.*\|For a summary, run job/summarize ziatest-[^|]*\|The archive is .*'
+		'.*\|For a summary, run tools/summarize ziatest-[^|]*\|The archive is .*'
 	is "$1: the output has no status, and does not speak of the step" \
 		"$(grep -cE '^status|the step has' "$2"/ziatest-*/output/1-1.txt)" 0
 	sums_are_complete "$2"
@@ -598,9 +598,9 @@ for box in killed dies-30 dies-300; do
 	is "$what: an archive" "$left $status" './ziatest-virtual-ID.tar.gz 0'
 done
 # Whatever happened to these jobs, their archives are right. (Others have a fake srun.)
-contradictions='disagree|add up|lacks|missing|is not one|of no launch|several rows|but the first'
+contradictions='disagree|is that of|is of the start|lacks|missing|no launch|several rows'
 is 'no archive contradicts itself' "$(for archive in */ziatest-virtual-*.tar.gz; do
-	"$top/job/summarize" "$archive" 2>&1 | sed -n '/^Problems/,/^$/p' |
+	"$top/tools/summarize" "$archive" 2>&1 | sed -n '/^Problems/,/^$/p' |
 		grep -E "$contradictions" | sed "s|^|$archive: |"
 done)" ''
 finish

@@ -111,6 +111,28 @@ for file in 4-nodes.csv:csv submission/results.csv:csv 4-nodes-ranks.csv:ranks; 
 		"$(head -n 1 "$tmp/${file#*:}")"
 done
 
+# The batch script of the sample, which doc/evaluators.md compares with that of its commit
+commit=$(sed -n 's/^commit: //p' example-output/submission/build.txt)
+if git show "$commit:run_ziatest.sh" "$commit:job/launches" >"$tmp/scripts" 2>/dev/null; then
+	is 'the batch script of the sample is that of its commit' \
+		"$(sed -n 's/^\t//p' example-output/submission/environment.txt |
+			diff "$tmp/scripts" -)" ''
+fi
+
+# Other tools that read a log
+recipe() {	# FIRST: runs the recipe of the page that begins with FIRST
+	section doc/watch.md '## With Prometheus, or in CI' | sed -n "/^    $1/,/^$/s/^    //p" |
+		sed "s|log.csv|$PWD/example-output/log/log.csv|; s|start.csv|$tmp/csv|
+			s|/var/lib/node_exporter|$tmp|; s|ziatest.new|$tmp/new|g" >"$tmp/recipe"
+	run sh "$tmp/recipe"
+}
+recipe "awk -F , 'NR"
+is 'the metrics for Prometheus' "$status $(sed -n '1p; $p' "$tmp/ziatest.prom")" \
+	'0 ziatest_launch_seconds{program="ziaprobe",nodes="4",ppn="2"} 0.673871
+ziatest_phase_seconds{phase="clock",program="ziaprobe",nodes="4",ppn="2"} 0.000000'
+GITHUB_STEP_SUMMARY=$tmp/step recipe "awk -F , 'END"
+like 'the line for GitHub' "$status $(cat "$tmp/step")" '[01] - start: [0-9]+ ms, init [0-9]+ ms'
+
 # Excerpts. A line '...' stands for lines that are left out.
 for page in README.md doc/report.md; do
 	is "$page: the lines of -v and -vv are those of the samples" "$(
@@ -178,13 +200,13 @@ is 'the script for administrators is that of the example, except for its numbers
 
 # If this fails because run_ziatest.sh has changed, renew the example.
 if has python3; then
-	run job/summarize example-output/submission
+	run tools/summarize example-output/submission
 	is "the example's summary is what summarize prints" "$err$out" \
 		"$(cat example-output/submission/summary.txt)"
-	run job/summarize example-output/log/log.csv
+	run tools/summarize example-output/log/log.csv
 	is "the log's summary is what summarize prints" "$err$out/$status" \
 		"$(sed -n '/^log.csv: /,/^n3/p' example-output/log/watch.out)/1"
-	run job/summarize --pictures "$tmp" example-output/submission \
+	run tools/summarize --pictures "$tmp" example-output/submission \
 		example-output/slow-node.tar.gz
 	ok 'the picture of the comparison is what summarize draws' \
 		cmp "$tmp/comparison.svg" example-output/comparison.svg

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""job/rollcall.py, on made-up lines of -t and --where, and job/summarize of such an output. (The
+"""tools/ziatest/rollcall.py, on made-up lines of -t and --where, and tools/summarize of such an output. (The
 real hangs are those of faults.t.) helpers/tap.py says how to run one case."""
 import importlib.machinery
 import importlib.util
@@ -16,11 +16,12 @@ import tap  # noqa: E402
 from tap import each  # noqa: E402
 
 TOP = os.path.realpath(tap.top)
-loader = importlib.machinery.SourceFileLoader('summarize', os.path.join(TOP, 'job/summarize'))
+loader = importlib.machinery.SourceFileLoader('summarize', os.path.join(TOP, 'tools/summarize'))
 summarize = importlib.util.module_from_spec(importlib.util.spec_from_loader('summarize', loader))
 loader.exec_module(summarize)
-from nodes import Unreadable, expand, fold, fold_for_slurm  # noqa: E402
-from rollcall import Roll  # noqa: E402
+from ziatest import Unreadable  # noqa: E402
+from ziatest.names import expand, fold, fold_for_slurm  # noqa: E402
+from ziatest.rollcall import Roll  # noqa: E402
 
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 PPN = 2
@@ -357,7 +358,7 @@ class Names(Case):
 
 
 class Summarize(Case):
-    """job/summarize OUTPUT"""
+    """tools/summarize OUTPUT"""
     def summarize(self, text, *arguments, **variables):
         """Returns the status, and what is printed on stderr and stdout."""
         with open('output', 'w') as file:
@@ -412,7 +413,7 @@ class Summarize(Case):
 
     def test_nodes_of_something_else(self):
         job = os.path.join(TOP, 'example-output/submission')
-        done = subprocess.run([os.path.join(TOP, 'job/summarize'), '--nodes', 'n1', job],
+        done = subprocess.run([os.path.join(TOP, 'tools/summarize'), '--nodes', 'n1', job],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.matches(done.stderr.decode(), '...summarize: error: --nodes is for an output with '
                      'lines of -t or --where\n')

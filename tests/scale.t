@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2086 # options
-${CC:-cc} $sanitize -O1 -o "$tmp/scale" tests/helpers/scale.c explain/*.c || exit 1
+${MPICC:-mpicc} $sanitize -O1 -o "$tmp/scale" tests/helpers/scale.c explain/*.c || exit 1
 export ASAN_OPTIONS=detect_leaks=0	# the search takes longer than the report
 
 # Prints whatever is wrong with a report and its files. All times of a report must have one unit,

@@ -1,0 +1,84 @@
+"""names - lists of names of nodes, as Slurm writes them"""
+import collections
+import re
+
+from . import Unreadable
+
+MOST_NODES = 100000  # of a launch
+NUMBER = re.compile('([0-9]{1,18})')  # in a name
+# A word of a list of names, such as r[1-2]n[01-03,7]
+RANGE = '[0-9]{1,18}(?:-[0-9]{1,18})?'
+WORD = re.compile(rf'(?:[^][,\s]|\[{RANGE}(?:,{RANGE})*\])+')
+
+def by_name(host):
+    """Returns a key that sorts names, and the numbers in them by value."""
+    return [int(part) if i % 2 else part for i, part in enumerate(NUMBER.split(host))], host
+
+def number_ranges(numbers):
+    """Folds ascending numbers, which may have leading zeros: 08, 09, 10, 12 become [08-10,12]."""
+    ranges = []
+    for number in numbers:
+        if ranges and number == str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][-1])):
+            ranges[-1][1:] = [number]
+        else:
+            ranges.append([number])
+    folded = ','.join('-'.join(each) for each in ranges)
+    return f'[{folded}]' if numbers[1:] else folded
+
+def fold(hosts):
+    """Folds names that differ only in numbers, as Slurm does, from the rightmost number to the
+    leftmost: r[1-2]n[1-3]."""
+    shapes = collections.defaultdict(list)  # names that differ only in numbers
+    for host in sorted(set(hosts), key=by_name):
+        parts = NUMBER.split(host)
+        shapes[tuple(parts[::2])].append(parts)
+    folded = []
+    for alike in shapes.values():
+        varies = [place for place, column in enumerate(zip(*alike)) if len(set(column)) > 1]
+        for place in reversed(varies):
+            groups = collections.defaultdict(list)
+            for parts in alike:
+                groups[tuple(parts[:place]), tuple(parts[place + 1:])].append(parts[place])
+            alike = [[*before, number_ranges(numbers), *after]
+                     for (before, after), numbers in groups.items()]
+        folded += map(''.join, alike)
+    return ','.join(folded)
+
+def fold_within(hosts, most):
+    """Folds names, and cuts the list at about MOST characters."""
+    names = fold(hosts)
+    if len(names) > most:
+        names = names[:most].rpartition(',')[0] + ',...'
+        names += ']' * (names.count('[') - names.count(']'))
+    return names
+
+def fold_for_slurm(hosts):
+    """Folds names, except those that end after a bracket: Slurm does not accept r[1-2]s."""
+    return ','.join(word if re.match(r'[^[]*\Z|.*\]\Z', word) else ','.join(expand(word))
+                    for word in WORD.findall(fold(hosts)))
+
+def expand(text):
+    """Returns the names in a list such as r[1-2]n[01-03],login."""
+    words, names = WORD.findall(text), []
+    if not words or ','.join(words) != text:
+        raise Unreadable('not a list of nodes, such as n[1-4,7]')
+    for word in words:
+        alike = ['']
+        for i, part in enumerate(re.split(r'\[(.*?)\]', word)):  # Every other part was in brackets.
+            numbers = numbers_in(part) if i % 2 else [part]
+            if len(names) + len(alike) * len(numbers) > MOST_NODES:
+                raise Unreadable(f'more than {MOST_NODES} nodes')
+            alike = [name + number for name in alike for number in numbers]
+        if not alike:
+            raise Unreadable(f'{word} is empty: its last number is below the first')
+        names += alike
+    return names
+
+def numbers_in(ranges):
+    """Returns the numbers in 01-03,7."""
+    numbers = []
+    for each in ranges.split(','):
+        first, _, last = each.partition('-')
+        last = min(int(last or first), int(first) + MOST_NODES)
+        numbers += [str(number).zfill(len(first)) for number in range(int(first), last + 1)]
+    return numbers

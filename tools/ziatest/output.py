@@ -1,0 +1,58 @@
+"""output - what is read in the output of a launch: the command line, the result, errors and
+warnings, and what the batch job adds. The report of -v is for people."""
+import collections
+import re
+from time import gmtime, strftime
+
+from .rollcall import Roll
+
+# The end of the command line that ziatest prints: SEC USEC N and options. In a batch job, one of
+# them names the job and the launch.
+COMMAND = re.compile(r"ziaprobe'? (?P<sec>[0-9]{1,10}) (?P<usec>[0-9]{1,6}) [0-9]+ -"
+                     r'(?:.* (?P<name>[^ /]+/ranks-[0-9]+-[0-9]+\.csv))?')
+RESULT = re.compile(r'Time test was completed in +([0-9][0-9.:]* (?:millisecs|min:sec))')
+STATUS = re.compile('status ([0-9]{1,3})\n')
+# The lines that are kept: nine of each sort
+SORTS = {'reason': '^not launched: ', 'failure': 'zia(?:test|probe): error:',
+         'warning': 'ziaprobe: warning:',
+         'not ended': 'the step has not ended|Slurm did not say whether the step has ended',
+         'cause': 'PMI support|OPAL ERROR: Unreachable|execve|shared libraries|failed on node|'
+                  'Node failure on|not found|No such file or directory',
+         'error': '(?<!ziatest: )(?<!ziaprobe: )(?i:error)'}
+READ = re.compile('|'.join([*SORTS.values(), "ziaprobe'? [0-9]", 'Time test', '^status ']))
+
+class Output:
+    """An output. STARTED is the start in the command line, NAME is JOB/ranks-NODES-RUN.csv, RESULT
+    is as printed, and STATUS as added by the batch job; each is None if it is not there."""
+    def __init__(self, lines=()):
+        self.started = self.name = self.result = self.status = None
+        self.kept = collections.defaultdict(list)  # lines, by sort
+        self.roll = Roll()
+        for line in filter(READ.search, lines):
+            self.read(line)
+
+    def read(self, line):
+        self.roll.add(line)
+        command, result, status = COMMAND.search(line), RESULT.search(line), STATUS.match(line)
+        if command and not self.started:
+            seconds, us = int(command['sec']), int(command['usec'])
+            self.started = f'{strftime("%FT%T", gmtime(seconds))}.{us:06}Z'
+            self.name = command['name']
+        if result and not self.result:
+            self.result = result[1]
+        if status:
+            self.status = int(status[1])
+        text = line[:1000].strip()
+        for sort, pattern in SORTS.items():
+            kept = self.kept[sort]
+            if len(kept) < 9 and re.search(pattern, line) and text not in kept:
+                kept.append(text)
+
+    def clues(self, nodes=()):
+        """What explains a failure of a launch on NODES: the roll call after a timeout, and up to
+        three lines"""
+        kept, roll_call = self.kept, []
+        if self.roll.is_timeout and not self.result:
+            roll_call = self.roll.report(nodes)
+        lines = dict.fromkeys(kept['cause'] + kept['failure'] + kept['error'])
+        return roll_call + [line for line in lines if not (roll_call and Roll().add(line))][:3]

@@ -1,0 +1,128 @@
+"""ranks - the nodes in a file of ranks, and which of them are late"""
+import array
+import collections
+import itertools
+import math
+import statistics
+import sys
+
+from . import Unreadable
+from .names import MOST_NODES, by_name
+from .rows import Rank, known
+
+# A rank's own time, without waits
+PARTS = 'daemon + spawn', 'exec', 'setup', 'init', 'exchange'
+# A node is late in a part if it exceeds the median of all nodes by at least LATE of the time of the
+# launch, and by at least TICKS ms: daemon, spawn and exec are measured in ticks of 10 ms.
+LATE, TICKS = 0.1, 20
+# HOSTS are a node's name and perhaps its partner's. PART has the largest excess, MOST. EXCESS is
+# that of each part.
+Node = collections.namedtuple('Node', 'hosts part excess most')
+
+def median(values, fewest=1):
+    """The lower median of the known values; NaN if there are fewer than FEWEST"""
+    values = known(values)
+    return statistics.median_low(values) if len(values) >= fewest else math.nan
+
+class Ranks:
+    """A file of ranks. Each list or array has an entry for each node. WRONG says what is wrong with
+    the file: rows may be missing, or belong to another launch; '' if nothing is wrong."""
+    def __init__(self, file):
+        self.name, self.count, self.wrong = file.name, 0, ''
+        self.started, self.completed = '', -math.inf  # when the last rank completed, in ms
+        self.warm = 0  # nodes on which no rank read a page of a file
+        self.hosts = []
+        self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
+        self.own = array.array('f')  # the largest sum of parts that a rank has
+        self.slowest = []  # this rank
+        for _, ranks in itertools.groupby(file.rows(Rank), lambda rank: rank.node):
+            if len(self.hosts) == MOST_NODES:
+                raise Unreadable(f'{file.name} has more than {MOST_NODES} nodes')
+            self.add_node(list(ranks))
+        if file.damaged:
+            self.wrong = f'line {file.damaged[0]} is not a whole row'
+        self.name_nodes()
+        self.late = late_nodes(nodes_of([self], fewest=1), self.completed)
+        self.bars = self.choose_bars()
+        del self.slowest  # A job may have millions of ranks.
+
+    def add_node(self, ranks):
+        self.check(ranks)
+        parts = [(rank.spawn_ms + (0 if math.isnan(rank.daemon_ms) else rank.daemon_ms),
+                  rank.exec_ms, rank.setup_ms, rank.init_ms, rank.exchange_ms) for rank in ranks]
+        own = [sum(known(each)) for each in parts]
+        self.hosts.append(sys.intern(ranks[0].host))
+        self.own.append(max(own))
+        self.slowest.append(ranks[own.index(max(own))])
+        for part, of_ranks in zip(PARTS, zip(*parts)):
+            self.parts[part].append(max(known(of_ranks), default=math.nan))
+        self.warm += all(rank.faults == 0 for rank in ranks)
+        self.count += len(ranks)
+
+    def check(self, ranks):
+        """Notes what is wrong with the ranks of the next node."""
+        self.started = self.started or ranks[0].started
+        number = str(len(self.hosts) + 1)
+        for place, rank in enumerate(ranks, self.count):
+            if rank.rank != str(place):
+                self.wrong = self.wrong or f'rank {rank.rank[:9]} stands in the place of {place}'
+            elif rank.started != self.started:
+                self.wrong = self.wrong or f'rank {place} is of the start {rank.started[:27]}, ' \
+                    f'not {self.started[:27]}'
+            if rank.completed_ms > self.completed:
+                self.completed = rank.completed_ms
+        if ranks[0].node != number or ranks[-1].host != ranks[0].host:
+            self.wrong = self.wrong or f'node {number} is not whole'
+        elif self.count != len(ranks) * len(self.hosts):
+            self.wrong = self.wrong or f'node {number} has {len(ranks)} ranks, unlike the others'
+
+    def name_nodes(self):
+        """Numbers nodes that have the same name, such as linux."""
+        counts = collections.Counter(self.hosts)
+        for i, host in enumerate(self.hosts):
+            if counts[host] > 1:
+                self.hosts[i] = f'{host} (node {i + 1})'
+                self.slowest[i] = self.slowest[i]._replace(host=self.hosts[i])
+
+    def choose_bars(self):
+        """Returns [(mark, the slowest rank of a node)] for ten nodes, the median node and the
+        fastest. The ten are the late ones first, and then those with the most time of their own."""
+        late = {node.hosts[0] for node in self.late}
+        order = sorted(range(len(self.own)), key=lambda place: -self.own[place])
+        marks = {order[len(order) // 2]: 'median: ', order[-1]: 'fastest: '} if order[1:] else {}
+        first = sorted(order, key=lambda place: self.hosts[place] not in late)[:10]
+        return [(marks.get(place, ''), self.slowest[place])
+                for place in dict.fromkeys([*first, *sorted(marks, key=order.index)])]
+
+def least_lateness(time):
+    """By how many ms a node is late in a launch that takes TIME"""
+    return max(TICKS, LATE * time)
+
+def nodes_of(launches, fewest):
+    """Returns the Nodes of launches, sorted by name. A node's excess in a part is the median over
+    the launches of how far it exceeds the median of all nodes; NaN if fewer than FEWEST launches
+    have the part."""
+    found = collections.defaultdict(dict)  # by host and part
+    for part in PARTS:
+        excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
+        for ranks in launches:
+            middle = median(ranks.parts[part])
+            for host, of_node in zip(ranks.hosts, ranks.parts[part]):
+                excess[host].append(of_node - middle)
+        for host, of_launches in excess.items():
+            found[host][part] = median(of_launches, fewest)
+    hosts, nodes = launches[0].hosts, []
+    partners = dict(zip(hosts, hosts[1:] + hosts[:1]))
+    for host in sorted(found, key=by_name):
+        excess = found[host]
+        most, part = max(((by, part) for part, by in excess.items() if by == by),
+                         default=(math.nan, ''))
+        both = part == 'exchange' and host in partners
+        nodes.append(Node([host, partners[host]] if both else [host], part, excess, most))
+    return nodes
+
+def late_nodes(nodes, time):
+    """Returns those Nodes that are late in a launch that takes TIME, the latest first. Of one or
+    two nodes, none is late."""
+    late = [node for node in nodes if node.most >= least_lateness(time)] if nodes[2:] else []
+    return sorted(late, key=lambda node: -node.most)

@@ -1,0 +1,60 @@
+"""read - finds out what a file is, and reads it"""
+import os
+import re
+
+from . import Unreadable
+from .job import Job, is_archive
+from .judge import problems, to_review
+from .log import Log
+from .ranks import Ranks
+from .rollcall import Roll
+from .rows import File, Rank, Row, Turn, is_header, split
+
+BUFFER = 1 << 20  # bytes; comments before the header of a file must fit
+
+def read(path):
+    """Returns the Job of an archive or a directory, the Ranks of a file of --ranks, the Log of one
+    of --csv, or the Roll of an output; raises Unreadable, OSError, or an error of tarfile."""
+    if os.path.isdir(path):
+        return read_job(path)
+    with open(path, 'rb', buffering=BUFFER) as opened:
+        start, file = opened.peek(), File(opened, os.path.basename(path))
+        if is_archive(start):
+            return read_job(path)
+        first = re.sub(rb'\A(#.*\n|\r?\n)+', b'', start).split(b'\n')[0].decode('utf-8', 'replace')
+        names = split(first.rstrip('\r'))
+        if is_header(names, Turn):
+            raise Unreadable('a file of compare, which alone can read it')
+        if is_header(names, Row):
+            return Log(file)
+        if is_header(names, Rank):
+            return read_ranks(file)
+        return read_output(file, first)
+
+def read_job(path):
+    job = Job(path)
+    job.problems, job.to_review = [*problems(job)], [*to_review(job)]
+    return job
+
+def read_ranks(file):
+    ranks = Ranks(file)
+    if ranks.wrong:
+        raise Unreadable(f'{ranks.wrong}; launch again')
+    return ranks
+
+def read_output(file, first):
+    """Returns the Roll of an output, whose first line is FIRST."""
+    roll = Roll()
+    for line in file.lines():
+        roll.add(line)
+    if roll:
+        return roll
+    if roll.has_result:
+        raise Unreadable('an output of a launch that has a result, and in which no rank was late')
+    if roll.has_begun:
+        raise Unreadable('an output in which no rank says what it is doing; launch with -t or, if '
+                         'you did, trace the launcher, because no rank has reached MPI_Init')
+    begins = f'begins with "{first[:13]}"; a browser, a spreadsheet or sort may have changed it: ' \
+        'use the original' if first else 'is empty'
+    raise Unreadable('neither an archive nor a file of --csv or --ranks, nor an output with lines '
+                     f'of -t or --where: it {begins}')

@@ -1,0 +1,55 @@
+"""slow_nodes - the slow nodes of one or more launches, in words and in pictures"""
+import collections
+
+from .draw import draw_bars, draw_nodes
+from .names import fold_within
+from .ranks import PARTS
+from .rows import RANK_PHASES, known
+from .text import duration, ms, table
+
+def hosts_of(nodes):
+    return {host for node in nodes for host in node.hosts}
+
+def slow_lines(slow, count):
+    """Yields a title that names the slow ones of COUNT nodes, and a table of the slowest five."""
+    if count < 3:
+        yield 'Slow nodes: unknown, with fewer than three nodes'
+    elif not slow:
+        yield 'Slow nodes: none'
+    else:
+        hosts = hosts_of(slow)
+        yield f'Slow nodes: {len(hosts)} of {count}, {fold_within(hosts, 900)}; ms above the ' \
+            'median of all nodes'
+        parts = [part for part in PARTS
+                 if part != 'setup' or known(node.excess[part] for node in slow)]
+        yield from table([['node'] + parts] + [
+            [' with '.join(node.hosts)] + [ms(node.excess[part]) for part in parts]
+            for node in slow[:5]], left=['node'])
+
+def slow_title(slow, count):
+    """The title of a picture of COUNT nodes"""
+    if count < 3:
+        return 'With fewer than three nodes, none can be called slow'
+    if not slow:
+        return f'None of {count} nodes is slow'
+    if len(slow) == 1:
+        return f'Slow: {" with ".join(slow[0].hosts)}; {slow[0].part} took ' \
+            f'{duration(slow[0].most)} longer than on the median node'
+    (part, of_nodes), *_ = collections.Counter(node.part for node in slow).most_common(1)
+    mostly = 'mostly ' * (of_nodes < len(slow))
+    hosts = hosts_of(slow)
+    return f'Slow: {len(hosts)} of {count} nodes, {mostly}in {part}: {fold_within(hosts, 80)}'
+
+def ranks_picture(about, ranks):
+    """Returns the name and the lines of a picture of the ranks of a launch."""
+    late = {node.hosts[0]: ' with '.join(node.hosts) for node in ranks.late}
+    bars = [('slow: ' + late[rank.host] if rank.host in late else mark + rank.host,
+             rank.host in late, rank) for mark, rank in ranks.bars]
+    return 'ranks.svg', draw_bars(slow_title(ranks.late, len(ranks.hosts)),
+                                  f'{about}; each bar is the slowest rank of a node', RANK_PHASES,
+                                  bars)
+
+def nodes_picture(about, slow, nodes, time):
+    """Returns the name and the lines of a picture of all NODES, of which some are SLOW, in a launch
+    that takes TIME."""
+    return 'nodes.svg', draw_nodes(slow_title(slow, len(nodes)), about, time, nodes)
