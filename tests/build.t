@@ -5,7 +5,7 @@
 unset MPICC CC CPPFLAGS CFLAGS LDFLAGS LDLIBS PAD STRICT	# make would use them
 
 pad=104857600
-cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh job doc \
+cp -r Makefile ziatest.c ziaprobe.c prepare observe explain preload run_ziatest.sh tools job doc \
 	example-output README.md LICENSE "$tmp"
 mkdir -p "$tmp/tests/bench" "$tmp/tests/helpers"
 cp tests/*.md "$tmp/tests"
@@ -152,7 +152,7 @@ is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
 
 # Which programs are built. Small programs, with a small pad, save time.
 mkdir small small/prepare small/observe small/explain small/preload small/job \
-	small/tests small/one small/two
+	small/tools small/tools/ziatest small/tests small/one small/two
 cp Makefile small
 cp "$top/tests/versions" small/tests
 cd small || exit 1
@@ -253,13 +253,14 @@ if has git; then
 	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
 	echo >>ziatest.c
 	echo >>doc/page.md
+	touch tools/ziatest/new.py
 	make -s
 	is 'git ignores what make builds' \
 		"$(git check-ignore .commands build.txt changes.diff job/rank libziaprobe.so \
 			ziaprobe ziatest | wc -l)" 7
 	is 'changes.diff: changed and untracked sources' \
 		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
-		'ziatest.c observe/new.c'
+		'ziatest.c observe/new.c tools/ziatest/new.py'
 fi
 
 # What an earlier build has left must not look like the result of one that fails.

@@ -12,7 +12,7 @@ if [ -z "${JOB_TEST-}" ]; then
 	done
 	printf '%s\n' "$types" | grep -qw pmix || skip_all 'this Slurm has no pmix plugin'
 	mkdir "$tmp/clone"
-	cp -r Makefile ./*.c prepare observe explain preload run_ziatest.sh job "$tmp/clone"
+	cp -r Makefile ./*.c prepare observe explain preload run_ziatest.sh tools job "$tmp/clone"
 	make -s -C "$tmp/clone" MPICC=mpicc.openmpi || exit 1
 	cp -r "$tmp/clone" "$tmp/small"
 	make -s -B -C "$tmp/small" MPICC=mpicc.openmpi PAD=4096 || exit 1

@@ -111,27 +111,55 @@ for file in 4-nodes.csv:csv submission/results.csv:csv 4-nodes-ranks.csv:ranks; 
 		"$(head -n 1 "$tmp/${file#*:}")"
 done
 
-# The batch script of the sample, which doc/evaluators.md compares with that of its commit
-commit=$(sed -n 's/^commit: //p' example-output/submission/build.txt)
-if git show "$commit:run_ziatest.sh" "$commit:job/launches" >"$tmp/scripts" 2>/dev/null; then
-	is 'the batch script of the sample is that of its commit' \
-		"$(sed -n 's/^\t//p' example-output/submission/environment.txt |
-			diff "$tmp/scripts" -)" ''
-fi
-
-# Other tools that read a log
-recipe() {	# FIRST: runs the recipe of the page that begins with FIRST
-	section doc/watch.md '## With Prometheus, or in CI' | sed -n "/^    $1/,/^$/s/^    //p" |
-		sed "s|log.csv|$PWD/example-output/log/log.csv|; s|start.csv|$tmp/csv|
-			s|/var/lib/node_exporter|$tmp|; s|ziatest.new|$tmp/new|g" >"$tmp/recipe"
-	run sh "$tmp/recipe"
+# code PAGE SECTION NUMBER: prints that block of code in a section of a page
+code() {
+	section "$1" "$2" | awk -v number="$3" '
+	/^    / && !inside { count++ }
+	{ inside = /^    / || inside && !NF }
+	inside && count == number { print substr($0, 5) }'
 }
-recipe "awk -F , 'NR"
-is 'the metrics for Prometheus' "$status $(sed -n '1p; $p' "$tmp/ziatest.prom")" \
-	'0 ziatest_launch_seconds{program="ziaprobe",nodes="4",ppn="2"} 0.673871
-ziatest_phase_seconds{phase="clock",program="ziaprobe",nodes="4",ppn="2"} 0.000000'
-GITHUB_STEP_SUMMARY=$tmp/step recipe "awk -F , 'END"
-like 'the line for GitHub' "$status $(cat "$tmp/step")" '[01] - start: [0-9]+ ms, init [0-9]+ ms'
+
+# The batch script of the sample is that of its commit; what has been edited shows.
+mkdir "$tmp/archive" "$tmp/log"
+commit=$(sed -n 's/^commit: //p' example-output/submission/build.txt)
+code doc/evaluators.md '## Check the sources' 2 | sed "s/COMMIT/$commit/g" >"$tmp/diff"
+for edit in '' 's/TIMEOUT=480/TIMEOUT=9/' 's/--hint=nomultithread //'; do
+	sed "$edit" example-output/submission/environment.txt >"$tmp/archive/environment.txt"
+	tar -czf "$tmp/archive/ziatest-CLUSTER-JOBID.tar.gz" -C "$tmp/archive" \
+		--transform s,^,ziatest-CLUSTER-JOBID/, environment.txt
+	run sh -c "GIT_DIR=$PWD/.git && export GIT_DIR && cd $tmp/archive && . $tmp/diff"
+	is "the batch script of the sample, edited with '$edit'" "$status $(echo "$out" |
+		grep -c '^[<>]') $err" "$(test -z "$edit" && echo '0 0 ' || echo '1 2 ')"
+done
+
+# Other tools that read a log by the names of its columns, which may stand anywhere
+cd "$tmp/log" || exit 1
+code "$top/doc/watch.md" '## With Prometheus, or in CI' 1 | sed "s|/var/.*/|./|" >prometheus
+code "$top/doc/watch.md" '## With Prometheus, or in CI' 2 | grep -v '^ziatest ' >ci
+for edit in '' 's/^/x,/; 1s/x/new_ms/' 's/,[^,]*$//'; do
+	sed "$edit" "$top/example-output/log/log.csv" >log.csv
+	sed "$edit" "$tmp/csv" >start.csv
+	python3 -B - "$top/tools" >expected <<-'END'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		from ziatest.read import read
+		from ziatest.rows import LOG_PHASES
+		row = read('log.csv').launches[-1]
+		of = 'program="%s",nodes="%s",ppn="%s"' % (row.program, row.nodes, row.ppn)
+		print('ziatest_launch_seconds{%s} %.6f' % (of, row.time_ms / 1000))
+		for phase in LOG_PHASES:
+		    ms = getattr(row, phase + '_ms')
+		    if ms == ms:
+		        print('ziatest_phase_seconds{phase="%s",%s} %.6f' % (phase, of, ms / 1000))
+		row = read('start.csv').launches[-1]
+		print('%d - start: %.0f ms' % (row.time_ms >= 2000, row.time_ms))
+	END
+	run env GITHUB_STEP_SUMMARY=step sh -c ': >step; sh ./ci; echo "$? $(cat step)" >done
+		sh ./prometheus && sort ziatest.prom && cat done'
+	is "the recipes of the page on watching, log edited with '$edit'" "$out$err" \
+		"$(sort expected | grep ziatest_; tail -n 1 expected)"
+done
+cd "$top" || exit 1
 
 # Excerpts. A line '...' stands for lines that are left out.
 for page in README.md doc/report.md; do

@@ -114,7 +114,7 @@ def split(line):
 
 def is_header(cells, record):
     """Tells whether CELLS are the names of columns, with all that a RECORD needs."""
-    return cells[:1] != [] and cells[0] in record._fields and {*record.NEEDED}.issubset(cells)
+    return record.NEEDED[0] in cells and {*record.NEEDED}.issubset(cells)
 
 def maker(names, record):
     """Returns a function that makes a RECORD of the cells of a row, whose columns have these NAMES.
