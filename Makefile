@@ -129,7 +129,8 @@ man1 = $(into)/share/man/man1
 pages = README.md LICENSE $(wildcard doc/*.md tests/*.md tests/bench/*.md) tests/helpers/init.c
 install:
 	@[ -f build.txt ] || { echo 'there is no complete build; run make first' >&2; exit 1; }
-	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job $(libexec)/tools/ziatest $(man1)
+	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job $(libexec)/tools/ziatest \
+		$(man1)
 	install ziatest ziaprobe $(into)/bin
 	install libziaprobe.so $(into)/lib
 	install -m 644 doc/ziatest.1 $(man1)

@@ -100,7 +100,8 @@ tar -czf "$result.part" "$result"
 if [ $? -gt 1 ] || ! mv "$result.part" "$result.tar.gz"; then	# 1: a file changed
 	die "cannot write $PWD/$result.tar.gz; what it would contain is in $result"
 fi
-printf '%s\n' "${summary:-For a summary, run tools/summarize $result.tar.gz (it needs Python 3.6)}" \
+advice="For a summary, run tools/summarize $result.tar.gz (it needs Python 3.6)"
+printf '%s\n' "${summary:-$advice}" \
 	"The archive is $PWD/$result.tar.gz, SHA-256 $(sha256sum <"$result.tar.gz" | cut -c -64)"
 test -z "$summary" || exit "$status"
 test -z "$(grep -rLx 'status 0' "$result/output")"

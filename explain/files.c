@@ -129,8 +129,8 @@ static void make_header(char *header, const struct row *row)
 }
 
 /* Returns whether NAME, the file of OPTION, may get rows like ROW. A regular file that is not empty
- * must begin with a header of columns that this version knows, all or some, so that no other file is
- * overwritten or appended to. If it does not, prints an error. */
+ * must begin with a header of columns that this version knows, all or some. So no other file is
+ * overwritten or appended to. If it does not begin so, prints an error. */
 static bool is_ours(const char *option, const char *name, const struct row *row)
 {
 	struct stat status;

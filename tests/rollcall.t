@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tools/ziatest/rollcall.py, on made-up lines of -t and --where, and tools/summarize of such an output. (The
-real hangs are those of faults.t.) helpers/tap.py says how to run one case."""
+"""tools/ziatest/rollcall.py, on made-up lines of -t and --where, and tools/summarize of such an
+output. (The real hangs are those of faults.t.) helpers/tap.py says how to run one case."""
 import importlib.machinery
 import importlib.util
 import io
@@ -373,7 +373,7 @@ class Summarize(Case):
             except SystemExit as end:
                 status = end.code
         err = err.buffer.getvalue().decode() or ''.join(
-            each.args[0] for each in err.write.call_args_list)
+            each[0][0] for each in err.write.call_args_list)
         return status, err, out.getvalue().decode()
 
     @each(

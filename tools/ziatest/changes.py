@@ -70,8 +70,8 @@ def typical(which, launches):
     return f'{which:12}{ms(statistics.median(all_times))} ms {spread(all_times)}'
 
 def judge(launches):
-    """Judges the last launches of a kind: returns 1 if they are slower than those before, -1 if they
-    are faster, and 0 otherwise; and that as a sentence."""
+    """Judges the last launches of a kind. Returns 1 if they are slower than those before, -1 if
+    they are faster, and 0 otherwise; and the verdict as a sentence."""
     last, before = launches[-LAST:], launches[:-LAST]
     if not are_enough(before):
         return 0, f'too few launches to compare: at least {FEWEST} before the last {LAST}, on ' \

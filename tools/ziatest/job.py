@@ -91,8 +91,8 @@ def printed(ms):
     return f'{ms // 60000:.0f}:{ms // 1000 % 60:02.0f} min:sec'
 
 class Launch:
-    """One launch: its output, its files of nodes and ranks, and its row, each None or empty if it is
-    missing. CONTRADICTION is why one of its files is not its own, or ''."""
+    """One launch: its output, its files of nodes and ranks, and its row. CONTRADICTION says why one
+    of its files is not its own; it is '' if all are."""
     def __init__(self, nodes, run):
         self.nodes, self.run, self.name = nodes, run, f'launch {run} on {plural(nodes, "node")}'
         self.output, self.has_output, self.ranks, self.node_names = Output(), False, None, []
@@ -152,8 +152,8 @@ class Launch:
                 ('time', f'{row.time_ms:.3f} ms', f'ranks-{name}.csv',
                  f'{ranks.completed:.3f} ms')):
             if of_row != other:
-                return f'its files disagree about the {what}: {of_row} in results.csv, {other} in ' \
-                    + where
+                return f'its files disagree about the {what}: {of_row} in results.csv, ' \
+                    f'{other} in {where}'
         return ''
 
     def clues(self):

@@ -81,10 +81,10 @@ class File:
 
     def rows(self, record):
         """Yields its rows as namedtuples of the class RECORD, except damaged ones: SELF.DAMAGED
-        collects the numbers of their lines. SELF.LINE is the number of the current line. Afterwards,
-        SELF.HAS_HEADER tells whether there was a header, and SELF.IS_CUT whether the last line lacks
-        its newline. Another header holds from there on. Empty lines, and those that begin with #,
-        are left out."""
+        collects the numbers of their lines. SELF.LINE is the number of the current line. At the
+        end, SELF.HAS_HEADER tells whether there was a header, and SELF.IS_CUT whether the last line
+        lacks its newline. A header holds until the next one. Empty lines, and those that begin with
+        #, are left out."""
         self.line, self.damaged, self.has_header, self.is_cut, make = 0, [], False, False, None
         for part in self.lines():
             is_start, self.is_cut = not self.is_cut, not part.endswith('\n')
