@@ -1,6 +1,6 @@
 #!/bin/sh
 # The reports at any scale: launches of thousands of nodes and of minutes, made up by
-# tests/helpers/scale.c. The code that reports them is that of explain/.
+# tests/helpers/scale.c. The code that reports them is that of ziaprobe.c and explain/.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2086 # options
@@ -108,7 +108,8 @@ launch() {
 	name=$1 outlier=$9
 	shift
 	mkdir "$tmp/$name"
-	(cd "$tmp/$name" && ../scale "$1" "$2" "$3" "$4" "$5" "$6" "$7" ${10+"${10}"} 2>out)
+	(cd "$tmp/$name" && "$top/ziatest" -vv --csv csv --ranks ranks "$2" \
+		"../scale $1 $3 $4 $5 $6 $7 ${10-0} 0" 2>out)
 	is "$name: the status" $? 0
 	is "$name: the reports" "$(cd "$tmp/$name" && awk -f ../check.awk out FS=, csv ranks)" ''
 	if [ "$1" -eq 4 ]; then	# it takes too long for thousands of ranks
