@@ -5,9 +5,6 @@ run one case."""
 import contextlib
 import csv
 import glob
-import importlib.machinery
-import importlib.util
-import io
 import os
 import pty
 import random
@@ -25,9 +22,7 @@ import tap  # noqa: E402
 from tap import each  # noqa: E402
 
 TOP = os.path.realpath(tap.top)
-loader = importlib.machinery.SourceFileLoader('compare', os.path.join(TOP, 'tools/compare'))
-compare = importlib.util.module_from_spec(importlib.util.spec_from_loader('compare', loader))
-loader.exec_module(compare)
+compare = tap.load('compare')
 from ziatest.difference import counts, estimate, needed  # noqa: E402
 
 # What follows the options of this ziatest are files. It runs the next line of the first one; row
@@ -91,16 +86,9 @@ class Case(tap.Case):
 
     def compare(self, *arguments, csv_file='x.csv'):
         """Runs compare in this process. Returns its status, and what it printed."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
-                mock.patch.object(compare, 'ZIATEST', os.path.abspath('ziatest')):
-            try:
-                status = self.call(compare.main,
-                                   ['--csv', csv_file] * bool(csv_file) + [*arguments])
-            except SystemExit as end:  # argparse
-                status = end.code
-        self.show('status %s' % status, err.getvalue() + out.getvalue())
-        return status, err.getvalue(), out.getvalue()
+        with mock.patch.object(compare, 'ZIATEST', os.path.abspath('ziatest')):
+            return self.capture(compare.main,
+                                ['--csv', csv_file] * bool(csv_file) + [*arguments])
 
     def start(self, *arguments, shell='exec "$0" "$@"', **options):
         """Starts tools/compare as a program."""

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """tools/ziatest/rollcall.py, on made-up lines of -t and --where, and tools/summarize of such an
 output. (The real hangs are those of faults.t.) helpers/tap.py says how to run one case."""
-import importlib.machinery
-import importlib.util
-import io
 import os
 import random
 import subprocess
@@ -16,9 +13,7 @@ import tap  # noqa: E402
 from tap import each  # noqa: E402
 
 TOP = os.path.realpath(tap.top)
-loader = importlib.machinery.SourceFileLoader('summarize', os.path.join(TOP, 'tools/summarize'))
-summarize = importlib.util.module_from_spec(importlib.util.spec_from_loader('summarize', loader))
-loader.exec_module(summarize)
+summarize = tap.load('summarize')
 from ziatest import Unreadable  # noqa: E402
 from ziatest.names import expand, fold, fold_for_slurm  # noqa: E402
 from ziatest.rollcall import Roll  # noqa: E402
@@ -334,11 +329,18 @@ class Lines(Case):
 
 class Names(Case):
     @each(('a range', 'n[1-3,7]', 'n1 n2 n3 n7'), ('zeros', 'n[08-10]', 'n08 n09 n10'),
-          ('two brackets', 'r[1-2]n[1-2],login', 'r1n1 r1n2 r2n1 r2n2 login'),
-          ('one name', 'n1', 'n1'), ('text after a bracket', 'n[1-2]-ib', 'n1-ib n2-ib'))
-    def are_expanded(self, names, want):
-        self.assertEqual(expand(names), want.split())
-        self.assertEqual(sorted(expand(fold(want.split()))), sorted(want.split()))
+          ('by value', 'n[9-10,12]', 'n9 n10 n12'), ('one name', 'n1', 'n1'),
+          ('zeros of several lengths', 'nid[7,009-010,099-100,1000-1001]',
+           'nid7 nid009 nid010 nid099 nid100 nid1000 nid1001'),
+          ('several shapes', 'a[1-2].x2.org,gpu7,login,r[1-2]n[1-2]',
+           'a1.x2.org a2.x2.org gpu7 login r1n1 r1n2 r2n1 r2n2'),
+          ('a long number', '0' * 40 + '1', '0' * 40 + '1'),
+          ('names that do not fold wholly', 'x1c3s[0-1]b0,x1c5s0b0,x1c5s1b[0-1]',
+           'x1c3s0b0 x1c3s1b0 x1c5s0b0 x1c5s1b0 x1c5s1b1'),
+          ('text after a bracket', 'n[1-2]-ib', 'n1-ib n2-ib'))
+    def are_folded_and_expanded(self, folded, names):
+        self.assertEqual(fold(random.sample(names.split(), len(names.split()))), folded)
+        self.assertEqual(sorted(expand(folded)), sorted(names.split()))
 
     @each(('none', '', 'not a list of nodes, such as n[1-4,7]'),
           ('an open bracket', 'n[1-4', 'not a list of nodes, such as n[1-4,7]'),
@@ -363,18 +365,11 @@ class Summarize(Case):
         """Returns the status, and what is printed on stderr and stdout."""
         with open('output', 'w') as file:
             file.write(text)
-        out = io.BytesIO()
-        err = mock.Mock(buffer=io.BytesIO())
         variables = {**{key: value for key, value in os.environ.items()
                         if key != 'SLURM_JOB_NODELIST'}, **variables}
-        with mock.patch.dict(os.environ, variables, clear=True), mock.patch('sys.stderr', err):
-            try:
-                status = self.call(summarize.main, [*arguments, 'output'], out)
-            except SystemExit as end:
-                status = end.code
-        err = err.buffer.getvalue().decode() or ''.join(
-            each[0][0] for each in err.write.call_args_list)
-        return status, err, out.getvalue().decode()
+        with mock.patch.dict(os.environ, variables, clear=True):
+            return self.capture(
+                lambda: summarize.main([*arguments, 'output'], sys.stdout.buffer))
 
     @each(
         ('no list', (), {}, ''),
