@@ -965,8 +965,8 @@ class Real(Case):
     def test_ranks_of_an_older_version(self):
         files = make_real(build_scale(), 4, 2)
         files.sub('ranks-4-2.csv', r',[^,\n]*$', '')
-        self.assertIn('\nTo review\n1 file of ranks is of an older version, and does not say which '
-                      'launch it belongs to\n', self.has_no_problem(files, '1 point'))
+        self.assertIn('\nTo review\nfiles of ranks that lack the column started: 1\n',
+                      self.has_no_problem(files, '1 point'))
 
     def test_random_launches(self):
         """COUNT launches, of which any mark may be missing; SEED=... repeats them"""

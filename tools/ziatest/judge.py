@@ -80,10 +80,7 @@ def to_review(job):
            if abs(row.offset_ms) > max(1, row.time_ms / 100, row.offset_bound_ms)]
     yield ['the size of the executable is not known'] if job.valid and not job.smallest > 0 else []
     older = sum(not launch.ranks.started for launch in job.valid)
-    which = 'file of ranks is of an older version, and does not say which launch it belongs to' \
-        if older == 1 else 'files of ranks are of an older version, and do not say which launch ' \
-        'each belongs to'
-    yield [f'{older} {which}'] if older else []
+    yield [f'files of ranks that lack the column started: {older}'] if older else []
     yield [f'launches not started on a node of the job: {job.outside}'] if job.outside else []
     if job.figure and job.figure.ranks.warm:
         nodes = plural(len(job.figure.ranks.hosts), 'node')
