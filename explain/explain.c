@@ -2,17 +2,17 @@
  * explain.c - what observe/ calls on rank 0: check_run() before the result is printed, and
  * explain_run() after it
  *
- * The run's arrays are allocated and freed here. analysis.h lists the other files of explain/. None
- * of them uses MPI, and all run off the clock.
+ * The run's arrays are allocated by the one and freed by the other. analysis.h lists the other
+ * files of explain/. None of them uses MPI, and all run off the clock.
  */
 #include "analysis.h"
 
-/* What check_run() finds out and explain_run() prints. */
+/* What check_run() finds out, for explain_run() to print and write. */
 static struct path path;
 static struct outlier outlier;
 
-/* Returns whether RUN is valid, and may be written to the files that are asked for. If so,
- * explain_run() must follow; if not, prints an error. */
+/* Returns whether RUN is valid and may be written to the requested files. If so, the caller must
+ * call explain_run() next; if not, check_run() has printed an error. */
 bool check_run(struct run *run)
 {
 	run->offsets = run->new_array(run->size / run->n, sizeof *run->offsets);

@@ -98,8 +98,8 @@ static const struct cell *find_cell(const struct row *row, const char *name, siz
 }
 
 /* Prints ROW to FILE: the cells that HEADER names or, if FILE is NULL, nothing. Returns whether
- * HEADER, a line, is one of such a file: it begins with the name of ROW's first cell, and ROW has a
- * cell for each of its names. */
+ * HEADER, a line, is the header of a file of such rows: it begins with the name of ROW's first
+ * cell, and ROW has a cell for each of its names. */
 static bool print_row(FILE *file, const struct row *row, const char *header)
 {
 	const char *name = header;
@@ -128,37 +128,46 @@ static void make_header(char *header, const struct row *row)
 	strcpy(end, "\n");
 }
 
-/* Returns whether NAME, the file of OPTION, may get rows like ROW. A regular file that is not empty
- * must begin with a header of columns that this version knows, all or some. So no other file is
- * overwritten or appended to. If it does not begin so, prints an error. */
+/* Returns whether rows like ROW may be written to NAME, the file of OPTION. A regular file that is
+ * not empty must begin with a header that names only columns of this version, so that no other file
+ * is overwritten or appended to. One of these columns must be a time, because somebody may have
+ * written a list that begins with "rank,host". If NAME does not begin so, prints an error. A file
+ * that cannot be read is reported when it is written. */
 static bool is_ours(const char *option, const char *name, const struct row *row)
 {
 	struct stat status;
 	char header[HEADER_SIZE];
 	bool is_regular = stat(name, &status) == 0 && S_ISREG(status.st_mode);
 	FILE *file = is_regular ? fopen(name, "r") : NULL;
-	bool ours = !file || !fgets(header, sizeof header, file) || print_row(NULL, row, header);
+	bool has_header = file && fgets(header, sizeof header, file);
+	bool ours = !has_header || (print_row(NULL, row, header) && strstr(header, "_ms"));
 
 	if (file)
 		fclose(file);
 	if (!ours)
-		print_error("'%.500s' does not begin with the header of %s: another program has "
-			    "written it, or a newer version of Ziatest; choose a new file, and "
+		print_error("'%.500s' does not begin with a %s header: it was written by another "
+			    "program or by a newer version of Ziatest; choose a new file and "
 			    "launch again\n",
 			    name, option);
 	return ours;
 }
 
-/* Opens NAME, a file that is_ours(), for appending rows like ROW. With KEEP, its rows are kept, and
+/* Opens NAME, the file of OPTION, for appending rows like ROW. With KEEP, its rows are kept, and
  * HEADER becomes its header; otherwise they are removed. Files that are not regular count as empty:
- * reading a pipe, for example, would block. On failure, prints an error and returns NULL. */
-static FILE *open_file(const char *name, const struct row *row, bool keep, char *header)
+ * reading a pipe, for example, would block. On failure, prints an error and returns NULL; the file
+ * may have become another one after are_files_ours(), for example that of --csv. */
+static FILE *open_file(const char *option, const char *name, const struct row *row, bool keep,
+		       char *header)
 {
 	struct stat before;
 	bool is_regular = stat(name, &before) != 0 || S_ISREG(before.st_mode);
-	FILE *file = fopen(name, is_regular ? "a+" : "w");
-	bool has_header = file && is_regular && fgets(header, HEADER_SIZE, file);
+	FILE *file;
+	bool has_header;
 
+	if (!is_ours(option, name, row))
+		return NULL;
+	file = fopen(name, is_regular ? "a+" : "w");
+	has_header = file && is_regular && fgets(header, HEADER_SIZE, file);
 	if (has_header && !keep) {
 		file = freopen(name, "w", file);
 		has_header = false;
@@ -284,7 +293,7 @@ int append_row(const struct run *run, const struct path *path, const struct outl
 	FILE *file;
 
 	describe_result(&row, run, path, outlier);
-	file = open_file(run->csv, &row, true, header);
+	file = open_file("--csv", run->csv, &row, true, header);
 	if (!file)
 		return 1;
 	print_row(file, &row, header);
@@ -300,7 +309,7 @@ int write_ranks(const struct run *run)
 	FILE *file;
 
 	describe_rank(&row, run, 0);
-	file = open_file(run->ranks, &row, false, header);
+	file = open_file("--ranks", run->ranks, &row, false, header);
 	if (!file)
 		return 1;
 	for (int rank = 0; rank < run->size; rank++) {

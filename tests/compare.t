@@ -485,7 +485,7 @@ class Failures(Case):
     def test_a_hang_after_the_result(self):
         with mock.patch.object(compare.children, 'GRACE', 0.2):
             err = self.compare('-t', '1', *self.plan(A=[row(500) + '; sleep 1000']))[1]
-        self.assertIn('it did not end within 1 s, although it has its result\n', err)
+        self.assertIn('it did not end within 1 s, although it wrote a result\n', err)
 
     def test_a_launcher_that_ignores_sigterm(self):
         with mock.patch.object(compare.children, 'GRACE', 0.5):

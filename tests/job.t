@@ -598,7 +598,7 @@ for box in killed dies-30 dies-300; do
 	is "$what: an archive" "$left $status" './ziatest-virtual-ID.tar.gz 0'
 done
 # Whatever happened to these jobs, their archives are right. (Others have a fake srun.)
-contradictions='disagree|is that of|is of the start|lacks|missing|to no launch|several rows'
+contradictions='disagree|belongs to|has the start|lacks|missing|several rows'
 is 'no archive contradicts itself' "$(for archive in */ziatest-virtual-*.tar.gz; do
 	"$top/tools/summarize" "$archive" 2>&1 | sed -n '/^Problems/,/^$/p' |
 		grep -E "$contradictions" | sed "s|^|$archive: |"

@@ -136,9 +136,10 @@ done
 cd "$tmp/log" || exit 1
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 1 | sed "s|/var/.*/|./|" >prometheus
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 2 | grep -v '^ziatest ' >ci
-for edit in '' 's/^/x,/; 1s/x/new_ms/' 's/,[^,]*$//'; do
+for edit in '' 's/^/x,/; 1s/x/new_ms/' 's/,[^,]*$//' '1i # a comment' '$s/.\{150\}$//'; do
 	sed "$edit" "$top/example-output/log/log.csv" >log.csv
-	sed "$edit" "$tmp/csv" >start.csv
+	case $edit in *,*) echo '# another' >>log.csv ;; esac
+	cp "$tmp/csv" start.csv
 	python3 -B - "$top/tools" >expected <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])

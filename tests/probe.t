@@ -141,9 +141,9 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		'ziaprobe: warning: ziaprobe cannot tell which clock gave the start .*'
 
 
-	# Files. One that cannot be written is an error after the result, which stays; the other one
-	# is written. A pipe is not read. Root could read and write any file if it were not for the
-	# missing capabilities. If either is that of another program, there is no result.
+	# Files. If one cannot be written, an error follows the result, and the other is still
+	# written. If another program wrote either of them, there is no result. A pipe is not read.
+	# Root could read and write any file if it were not for the missing capabilities.
 	remedy='; choose a file that can be read and written on the node of rank 0'
 	full="cannot write '/dev/full': No space left on device$remedy"
 	expect csv 0 'for i in 1 2; do
@@ -168,19 +168,21 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		[ ! -s csv ] && [ ! -s ranks ] && exit $status' "$result" "$one_node" \
 		"$error cannot open 'csv': Permission denied$remedy" \
 		"$error cannot open 'ranks': Permission denied$remedy"
-	expect other 1 "echo rank,x >csv; cp csv ranks
+	expect other 1 "echo rank,host >csv; cp csv ranks
 		../ziaprobe \$(../at now) 1 --csv csv --ranks ranks
 		status=\$?
-		[ \"\$(cat csv ranks)\" = 'rank,x
-rank,x' ] && exit \$status" \
-		"$error 'csv' does not begin with the header of --csv: another program has written \
-it, or a newer version of Ziatest; choose a new file, and launch again" \
-		"$error 'ranks' does not begin with the header of --ranks: .*"
+		[ \"\$(cat csv ranks)\" = 'rank,host
+rank,host' ] && exit \$status" \
+		"$error 'csv' does not begin with a --csv header: it was written by another \
+program or by a newer version of Ziatest; choose a new file and launch again" \
+		"$error 'ranks' does not begin with a --ranks header: .*"
 	expect other-ranks 1 "echo rank,x >ranks
 		../ziaprobe \$(../at now) 1 --csv csv --ranks ranks
 		status=\$?
 		[ ! -e csv ] && exit \$status" \
-		"$error 'ranks' does not begin with the header of --ranks: .*"
+		"$error 'ranks' does not begin with a --ranks header: .*"
+	expect same 1 '../ziaprobe $(../at now) 1 --csv csv --ranks csv' "$result" "$one_node" \
+		"$error 'csv' does not begin with a --ranks header: .*"
 	# Files that another version has begun: its rows are kept, or replaced
 	expect older 0 "printf 'started,ppn,time_ms,nodes,mpi\n2026,2,1.000,1,old\n' >csv
 		echo rank,host,daemon_ms >ranks
@@ -193,7 +195,7 @@ it, or a newer version of Ziatest; choose a new file, and launch again" \
 judge_cases() {
 	is "$mpi, packed: neither a row nor a ranks file" "$(cd "$dir/packed" && ls)" \
 		"$(cd "$dir/wide" && ls)"
-	for case in csv-2 csv-empty-1 csv-pipe-1 ranks-full-1; do
+	for case in csv-2 same-1 csv-empty-1 csv-pipe-1 ranks-full-1; do
 		is "$mpi, ${case%-*}: a header and rows" \
 			"$(rows "$dir/${case%-*}/csv")" "${case##*-}"
 	done

@@ -342,11 +342,11 @@ class Names(Case):
         self.assertEqual(fold(random.sample(names.split(), len(names.split()))), folded)
         self.assertEqual(sorted(expand(folded)), sorted(names.split()))
 
-    @each(('none', '', 'not a list of nodes, such as n[1-4,7]'),
-          ('an open bracket', 'n[1-4', 'not a list of nodes, such as n[1-4,7]'),
-          ('letters', 'n[a-c]', 'not a list of nodes, such as n[1-4,7]'),
-          ('blanks', 'n1 n2', 'not a list of nodes, such as n[1-4,7]'),
-          ('backward', 'n1,n[4-1]', 'n[4-1] is empty: its last number is below the first'),
+    @each(('none', '', 'not a list of nodes; write it like n[1-4,7]'),
+          ('an open bracket', 'n[1-4', 'not a list of nodes; write it like n[1-4,7]'),
+          ('letters', 'n[a-c]', 'not a list of nodes; write it like n[1-4,7]'),
+          ('blanks', 'n1 n2', 'not a list of nodes; write it like n[1-4,7]'),
+          ('backward', 'n1,n[4-1]', 'n[4-1] names no node: the range ends before it begins'),
           ('many', 'n[1-999999999999]', 'more than 100000 nodes'),
           ('many in two brackets', 'n[1-999][1-999]', 'more than 100000 nodes'))
     def are_refused(self, names, error):
@@ -390,17 +390,16 @@ class Summarize(Case):
             in_init('rank 2 on n2 has', SLEEP), WHERE)))
 
     @each(
-        ('an output without such lines', COMMAND, (), 'summarize: error: output: an output in '
-         'which no rank says what it is doing; launch with -t or, if you did, trace the launcher, '
-         'because no rank has reached MPI_Init\n'),
+        ('an output without such lines', COMMAND, (), 'summarize: error: output: no rank reported '
+         'what it was doing; launch with -t. If you did, no rank reached MPI_Init: trace the '
+         'launcher\n'),
         ('an output with a result', COMMAND + 'Time test was completed in   601.00 millisecs\n', (),
-         'summarize: error: output: an output of a launch that has a result, and in which no rank '
-         'was late\n'),
-        ('another text', 'hello\n', (), 'summarize: error: output: neither an archive nor a file '
-         'of --csv or --ranks, nor an output with lines of -t or --where: it begins with "hello"; '
-         '...'),
+         'summarize: error: output: nothing to report: the launch has a result, and no rank was '
+         'late\n'),
+        ('another text', 'hello\n', (), 'summarize: error: output: not an archive, a --csv or '
+         '--ranks file, or the output of a launch with -t or --where: it begins with "hello"; ...'),
         ('a wrong list', output(4), ('--nodes', 'n[1-'), '...: error: argument --nodes: '
-         'not a list of nodes, such as n[1-4,7]\n'))
+         'not a list of nodes; write it like n[1-4,7]\n'))
     def refuses(self, text, arguments, error):
         status, err, out = self.summarize(text, *arguments)
         self.matches(err, error)
@@ -410,14 +409,14 @@ class Summarize(Case):
         job = os.path.join(TOP, 'example-output/submission')
         done = subprocess.run([os.path.join(TOP, 'tools/summarize'), '--nodes', 'n1', job],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.matches(done.stderr.decode(), '...summarize: error: --nodes is for an output with '
-                     'lines of -t or --where\n')
+        self.matches(done.stderr.decode(), '...summarize: error: --nodes is valid only with the '
+                     'output of a launch with -t or --where\n')
         self.assertEqual((done.returncode, done.stdout), (2, b''))
 
     def test_an_output_among_jobs(self):
         job = os.path.join(TOP, 'example-output/submission')
         status, err, _ = self.summarize(output(4), job)
-        self.matches(err, 'summarize: error: output: not a job; give this file alone ...')
+        self.matches(err, 'summarize: error: output: not a job; summarize this file on its ...')
         self.assertEqual(status, 2)
 
 

@@ -11,8 +11,8 @@ from .text import ms, spread
 # launches, made on at least NIGHTS nights.
 LAST, FEWEST, NIGHTS = 5, 20, 3
 # A launch is beyond the earlier ones if at least SHARE of them took less time, or at least SHARE of
-# them took more. There is a change if at least MOST of the last launches are, and if the medians
-# differ by at least MARGIN.
+# them took more. There is a change if at least MOST of the last launches are beyond the earlier
+# ones, and if the medians differ by at least MARGIN.
 SHARE, MOST, MARGIN = 0.95, 3, 0.05
 # The launches of one night are alike. Therefore, the median of the last night must also be more
 # than SPREADS spreads away from the median of the earlier nights' medians, and there must be at
@@ -74,8 +74,8 @@ def judge(launches):
     they are faster, and 0 otherwise; and the verdict as a sentence."""
     last, before = launches[-LAST:], launches[:-LAST]
     if not are_enough(before):
-        return 0, f'too few launches to compare: at least {FEWEST} before the last {LAST}, on ' \
-            'three nights or more'
+        return 0, f'too few launches to compare: at least {FEWEST} are needed before the last ' \
+            f'{LAST}, on three nights or more'
     sign, beyond = change(launches)
     if not sign or not is_confirmed(launches, sign):
         return 0, 'no change'

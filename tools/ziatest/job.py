@@ -1,8 +1,8 @@
 """job - the files of a batch job, in an archive or in its directory
 
-The row of a launch in results.csv is its record. Its other files belong to it if the output has its
-name, its start and its result, and if the file of ranks has its start in each row, a row for each
-of its ranks, and its time in the row of the last one.
+The row of a launch in results.csv is its record, and its other files must match it. The output
+must have the same name, start and result. The file of ranks must have the same start in each row,
+and the same number of ranks; its largest completed_ms must be the time of the launch.
 """
 import collections
 import itertools
@@ -35,14 +35,15 @@ def is_archive(start):
     return start.startswith(GZIP) or start[TAR] == b'ustar'
 
 def in_archive(path):
-    """Yields each member's name, whether it is a regular file, its end, and what opens it."""
+    """Yields for each member its name, whether it is a regular file, the offset of its end, and a
+    function that opens it."""
     with open(path, 'rb') as file:
         mode = 'r:gz' if file.read(2) == GZIP else 'r:'
     try:
         archive = tarfile.open(path, mode=mode)
     except tarfile.ReadError as error:
-        raise Unreadable(f'not an archive of a job ({error}); if it was compressed twice, or is a '
-                         'log that was compressed, use gunzip first')
+        raise Unreadable(f'not an archive of a job ({error}); if it was compressed twice, or if it '
+                         'is a compressed log, decompress it with gunzip first')
     with archive:
         for member in archive:
             yield (member.name, member.isreg() and not member.issparse(),
@@ -94,7 +95,8 @@ class Launch:
     """One launch: its output, its files of nodes and ranks, and its row. CONTRADICTION says why one
     of its files is not its own; it is '' if all are."""
     def __init__(self, nodes, run):
-        self.nodes, self.run, self.name = nodes, run, f'launch {run} on {plural(nodes, "node")}'
+        self.nodes, self.run, self.key = nodes, run, f'{nodes}-{run}'
+        self.name = f'launch {run} on {plural(nodes, "node")}'
         self.output, self.has_output, self.ranks, self.node_names = Output(), False, None, []
         self.row, self.contradiction, self.valid = None, '', False
 
@@ -115,36 +117,39 @@ class Launch:
         """Finds the row, and whether the launch is valid."""
         self.row = job.rows.get(self.output.started)
         has_failed = self.status != 0 or bool(self.output.kept['failure'])
-        self.contradiction = self.find_another(job) or (
-            self.find_loss(job) if has_failed else self.find_contradiction(job))
+        self.contradiction = self.find_another(job)
+        if not self.contradiction:
+            find = self.find_loss if has_failed else self.find_contradiction
+            self.contradiction = find(job)
         self.valid = not (has_failed or self.contradiction)
 
     def find_another(self, job):
         """Finds out whether the output is that of another launch."""
-        name = f'{self.nodes}-{self.run}'
-        own, found = f'{job.result}/ranks-{name}.csv', self.output.name
+        own, found = f'{job.result}/ranks-{self.key}.csv', self.output.name
         is_other = found and not found.endswith(own)
-        return f'output/{name}.txt is that of {found}, not of {own}' if is_other else ''
+        return f'output/{self.key}.txt belongs to {found}, not to {own}' if is_other else ''
 
     def find_loss(self, job):
         """Finds out whether a failed launch has lost its output. Its other files may be missing or
         cut."""
         is_cut = self.status is None and job.has_ended and not self.output.kept['reason']
-        return 'its output is missing or cut' if is_cut else ''
+        return 'its output is missing or truncated' if is_cut else ''
 
     def find_contradiction(self, job):
         """Finds out whether the files of a launch that has succeeded belong together."""
-        output, row, ranks, name = self.output, self.row, self.ranks, f'{self.nodes}-{self.run}'
-        if not (output.started and output.result):
+        output, row, ranks, name = self.output, self.row, self.ranks, self.key
+        if not (output.name and output.result):
             return f'output/{name}.txt lacks the command line or the result'
+        if output.is_mixed:
+            return f'output/{name}.txt has the command lines of several launches'
         if not row:
-            return f'its row of results.csv is missing or damaged; its start is {output.started}'
+            return f'its row in results.csv is missing or damaged (start: {output.started})'
         if not ranks:
             return f'ranks-{name}.csv is missing'
         if ranks.wrong:
             return f'ranks-{name}.csv: {ranks.wrong}'
         for what, of_row, where, other in (
-                ('nodes', row.nodes, 'its name', str(self.nodes)),
+                ('nodes', row.nodes, 'the file names', str(self.nodes)),
                 ('ranks per node', row.ppn, 'environment.txt', str(job.ppn)),
                 ('result', printed(row.time_ms), f'output/{name}.txt', output.result),
                 ('ranks', row.ranks or str(ranks.count), f'ranks-{name}.csv', str(ranks.count)),
@@ -173,8 +178,9 @@ class Size:
 class Job:
     """All the files of a job, and what they say"""
     def __init__(self, path):
-        self.name = path.replace('\n', '?')
+        self.name = str(path).replace('\n', '?')
         self.rows, self.repeated = {}, []  # of results.csv, by start; the starts of several rows
+        self.columns = []  # of results.csv
         self.text = collections.defaultdict(list)  # the lines of the other files, by name
         self.sums = {}  # the SHA-256 of each file, by name
         self.launches = {}  # by nodes and run
@@ -200,6 +206,7 @@ class Job:
                 if row.started in self.rows:
                     self.repeated.append(row.started)
                 self.rows[row.started] = row
+            self.columns = file.columns
         else:
             self.text[file.name] = [line.rstrip() for line in file.lines()]
 
@@ -210,14 +217,13 @@ class Job:
         self.facts, self.build = facts(environment), facts(self.text['build.txt'])
         self.id, self.cluster, self.date = [self.facts.get(name) or 'unknown' for name in (
             'SLURM_JOB_ID', 'SLURM_CLUSTER_NAME', 'DATE')]
-        self.mpi = next((row.mpi for row in self.rows.values()), '-')
         self.result = f'ziatest-{self.cluster}-{self.id}' if self.id != 'unknown' else ''
         self.system_nodes, self.ppn, self.runs = [
             number(self.facts.get(name)) for name in ('SYSTEM_NODES', 'PPN', 'RUNS')]
         first = f'the first node: interfaces {number(self.facts.get("INTERFACES")) or 0}, down 0, -'
-        kinds = [*filter(None, map(KIND.match, [*environment, first]))]  # FIRST counts if alone.
+        kinds = [*filter(None, map(KIND.match, environment))] or [KIND.match(first)]
         self.kinds = [Kind(match[0], match[1] + (match[5] or ''), int(match[2]), int(match[3]),
-                           match[4]) for match in kinds[:-1] or kinds]
+                           match[4]) for match in kinds]
         counts = sorted({kind.interfaces for kind in self.kinds} - {0})
         self.interfaces = ' or '.join(map(str, counts))  # of a node
         self.changed = [line.split(' b/')[-1].rstrip('"')
@@ -241,9 +247,11 @@ class Job:
         self.sizes = [Size(nodes, launches) for nodes, launches in by_size]
         self.valid = [launch for launch in self.asked if launch.valid]
         self.figure = self.valid[0] if self.valid else None
+        self.mpi = self.figure and self.figure.row.mpi or '-'
         self.before = list(itertools.takewhile(lambda launch: not launch.valid, self.asked))
         self.size = next((size for size in self.sizes if size.valid), None)  # the figure's
         self.reruns = [launch.time for launch in self.size.valid[1:]] if self.size else []
-        self.outside = sum(math.isnan(launch.row.corrected_ms) for launch in self.valid)
+        self.outside = sum(math.isnan(launch.row.corrected_ms) for launch in self.valid
+                           if 'corrected_ms' in self.columns)
         self.smallest = min(known(launch.row.executable_bytes for launch in self.valid),
                             default=math.nan)

@@ -17,7 +17,7 @@ def launch_table(title, launches):
     """Yields the lines of a table of LAUNCHES: (name, which, launch), where launch may be None."""
     yield ''
     yield from table([[title, 'launch'] + COLUMNS] + [
-        [name, which, *(map(ms, times(launch.row, COLUMNS)) if launch else '-' * len(COLUMNS))]
+        [name, which, *(map(ms, times(launch.row, COLUMNS)) if launch else ['-'] * len(COLUMNS))]
         for name, which, launch in launches], left=[title, 'launch'])
 
 def section(title, lists, most):
@@ -42,8 +42,8 @@ def headline(job):
     return f'{shape}: {ms(time)} ms, {which} ({shares(job.figure)})'
 
 def shares(launch):
-    """The three largest phases of the critical path and the others, in percent of the time. A
-    negative clock phase leads beyond 100 %."""
+    """The three largest phases of the critical path and the others, as percentages of the time. If
+    the clock phase is negative, the three may exceed 100 %."""
     phases = times(launch.row, PHASES)
     largest = sorted(((max(0, phase), name) for phase, name in zip(phases, PHASES)),
                      reverse=True)[:3]
@@ -117,8 +117,9 @@ def summary(job):
         middle = f'the middle of {len(later)} {spread(later)}' if later else 'later'
         launches += [(nodes, 'first', size.first), (nodes, middle, size.middle)]
     yield from launch_table('ms', launches)
-    if growth(job):
-        yield from ['', growth(job)]
+    grown = growth(job)
+    if grown:
+        yield from ['', grown]
     if job.figure:
         nodes, time = nodes_of_job(job)
         yield ''

@@ -40,7 +40,7 @@ def summary(jobs):
     yield from table(rows, left=rows[0])
     for one, other in itertools.combinations(jobs, 2):
         for start in sorted(one.rows.keys() & other.rows.keys())[:1]:
-            yield f'{one.name} and {other.name} share the start {start}: they are the same launches'
+            yield f'{one.name} and {other.name} contain the same launch, started at {start}'
     common = [*common_sizes(jobs)]
     for nodes, ppn, launches in common:
         yield from launch_table(f'{plural(nodes, "node")} x {ppn}, ms', launches)

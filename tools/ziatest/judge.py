@@ -1,4 +1,5 @@
 """judge - the problems of a job, and what to review in it"""
+import math
 import re
 
 from .job import JOB_FILE, checksums
@@ -36,7 +37,7 @@ def contradictions(job):
     # The output of a launch may be lost with a node; then its row seems to belong to no launch.
     if all(launch.output.started or launch.reason for launch in job.asked):
         for start in sorted(job.rows.keys() - {launch.output.started for launch in job.asked}):
-            yield f'results.csv has a row of the start {start}, which belongs to no launch'
+            yield f'results.csv has a row with the start {start}, which belongs to no launch'
 
 def changed_files(job):
     """Yields differences between the files and SHA256SUMS, and the programs and build.txt."""
@@ -78,7 +79,8 @@ def to_review(job):
     yield [f'{name}: the clock of {row.offset_host} is off by {row.offset_ms:.3f} ms'
            for name, row in rows
            if abs(row.offset_ms) > max(1, row.time_ms / 100, row.offset_bound_ms)]
-    yield ['the size of the executable is not known'] if job.valid and not job.smallest > 0 else []
+    yield ['the size of the executable is not known'] if any(
+        math.isnan(row.executable_bytes) for _, row in rows) else []
     older = sum(not launch.ranks.started for launch in job.valid)
     yield [f'files of ranks that lack the column started: {older}'] if older else []
     yield [f'launches not started on a node of the job: {job.outside}'] if job.outside else []

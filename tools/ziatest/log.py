@@ -15,13 +15,13 @@ class Log:
     back, each as the number of a line and two starts; and the numbers of the damaged lines"""
     def __init__(self, file):
         self.launches, self.backward = [], []
-        starts, night, last = set(), '', '0001-01-01T00:00:00'
+        starts, night, last = set(), '', '0001-01-01T00:00:00'  # long ago
         for row in file.rows(Row):
             if row.started in starts:  # A restored backup may repeat rows.
                 continue
             starts.add(row.started)
             gap = seconds_between(last, row.started)
-            if not night or abs(gap) >= HOUR or seconds_between(night, row.started) >= DAY:
+            if abs(gap) >= HOUR or seconds_between(night, row.started) >= DAY:
                 night = row.started
             if gap < -HOUR:
                 self.backward.append((file.line, last, row.started))

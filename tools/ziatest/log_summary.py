@@ -10,7 +10,7 @@ from .text import plural
 NIGHTS = 40  # in the picture
 
 class Kind(collections.namedtuple('Kind', 'program nodes ppn daemon fence_interface is_cold')):
-    """What launches have in common that can be compared"""
+    """The properties that launches must share to be comparable"""
     __slots__ = ()
 
     def __str__(self):

@@ -53,7 +53,7 @@ def fold_within(hosts, most):
     return names
 
 def fold_for_slurm(hosts):
-    """Folds names, except those that end after a bracket: Slurm does not accept r[1-2]s."""
+    """Folds names, except those with text after the last bracket: Slurm rejects r[1-2]s."""
     return ','.join(word if re.match(r'[^[]*\Z|.*\]\Z', word) else ','.join(expand(word))
                     for word in WORD.findall(fold(hosts)))
 
@@ -61,7 +61,7 @@ def expand(text):
     """Returns the names in a list such as r[1-2]n[01-03],login."""
     words, names = WORD.findall(text), []
     if not words or ','.join(words) != text:
-        raise Unreadable('not a list of nodes, such as n[1-4,7]')
+        raise Unreadable('not a list of nodes; write it like n[1-4,7]')
     for word in words:
         alike = ['']
         for i, part in enumerate(re.split(r'\[(.*?)\]', word)):  # Every other part was in brackets.
@@ -70,7 +70,7 @@ def expand(text):
                 raise Unreadable(f'more than {MOST_NODES} nodes')
             alike = [name + number for name in alike for number in numbers]
         if not alike:
-            raise Unreadable(f'{word} is empty: its last number is below the first')
+            raise Unreadable(f'{word} names no node: the range ends before it begins')
         names += alike
     return names
 

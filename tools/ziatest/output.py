@@ -1,5 +1,5 @@
-"""output - what is read in the output of a launch: the command line, the result, errors and
-warnings, and what the batch job adds. The report of -v is for people."""
+"""output - reads the output of a launch: the command line, the result, errors and warnings, and the
+lines that the batch job adds. The report of -v is for people, and is not read."""
 import collections
 import re
 from time import gmtime, strftime
@@ -23,21 +23,25 @@ READ = re.compile('|'.join([*SORTS.values(), "ziaprobe'? [0-9]", 'Time test', '^
 
 class Output:
     """An output. STARTED is the start in the command line, NAME is JOB/ranks-NODES-RUN.csv, RESULT
-    is as printed, and STATUS as added by the batch job; each is None if it is not there."""
+    is as printed, and STATUS is what the batch job has added. Each is None if it is not there.
+    Other programs may have printed a line anywhere, even after the status."""
     def __init__(self, lines=()):
         self.started = self.name = self.result = self.status = None
+        self.is_mixed = False  # of several launches
         self.kept = collections.defaultdict(list)  # lines, by sort
         self.roll = Roll()
-        for line in filter(READ.search, lines):
-            self.read(line)
+        for line in lines:
+            self.roll.add(line)
+            if READ.search(line):
+                self.read(line)
 
     def read(self, line):
-        self.roll.add(line)
         command, result, status = COMMAND.search(line), RESULT.search(line), STATUS.match(line)
-        if command and not self.started:
+        if command:
             seconds, us = int(command['sec']), int(command['usec'])
-            self.started = f'{strftime("%FT%T", gmtime(seconds))}.{us:06}Z'
-            self.name = command['name']
+            started = f'{strftime("%FT%T", gmtime(seconds))}.{us:06}Z'
+            self.is_mixed |= self.started not in (None, started)
+            self.started, self.name = self.started or started, self.name or command['name']
         if result and not self.result:
             self.result = result[1]
         if status:

@@ -40,7 +40,7 @@ class Ranks:
                 raise Unreadable(f'{file.name} has more than {MOST_NODES} nodes')
             self.add_node(list(ranks))
         if file.damaged:
-            self.wrong = f'line {file.damaged[0]} is not a whole row'
+            self.wrong = f'line {file.damaged[0]} is damaged'
         self.name_nodes()
         self.late = late_nodes(nodes_of([self], fewest=1), self.completed)
         self.bars = self.choose_bars()
@@ -61,20 +61,21 @@ class Ranks:
 
     def check(self, ranks):
         """Notes what is wrong with the ranks of the next node."""
-        self.started = self.started or ranks[0].started
+        if not self.count:
+            self.started = ranks[0].started
         number = str(len(self.hosts) + 1)
         for place, rank in enumerate(ranks, self.count):
             if rank.rank != str(place):
-                self.wrong = self.wrong or f'rank {rank.rank[:9]} stands in the place of {place}'
+                self.wrong = self.wrong or f'expected rank {place}, found rank {rank.rank[:9]}'
             elif rank.started != self.started:
-                self.wrong = self.wrong or f'rank {place} is of the start {rank.started[:27]}, ' \
-                    f'not {self.started[:27]}'
+                self.wrong = self.wrong or f'rank {place} has the start ' \
+                    f'{rank.started[:27] or "-"}, not {self.started[:27] or "-"}'
             if rank.completed_ms > self.completed:
                 self.completed = rank.completed_ms
-        if ranks[0].node != number or ranks[-1].host != ranks[0].host:
-            self.wrong = self.wrong or f'node {number} is not whole'
+        if ranks[0].node != number or len({rank.host for rank in ranks}) > 1:
+            self.wrong = self.wrong or f'the rows of node {number} are incomplete or out of order'
         elif self.count != len(ranks) * len(self.hosts):
-            self.wrong = self.wrong or f'node {number} has {len(ranks)} ranks, unlike the others'
+            self.wrong = self.wrong or f'node {number} has more or fewer ranks than those before it'
 
     def name_nodes(self):
         """Numbers nodes that have the same name, such as linux."""
@@ -95,7 +96,7 @@ class Ranks:
                 for place in dict.fromkeys([*first, *sorted(marks, key=order.index)])]
 
 def least_lateness(time):
-    """By how many ms a node is late in a launch that takes TIME"""
+    """The smallest excess, in ms, that makes a node late in a launch that takes TIME"""
     return max(TICKS, LATE * time)
 
 def nodes_of(launches, fewest):
@@ -122,7 +123,7 @@ def nodes_of(launches, fewest):
     return nodes
 
 def late_nodes(nodes, time):
-    """Returns those Nodes that are late in a launch that takes TIME, the latest first. Of one or
-    two nodes, none is late."""
+    """Returns the Nodes that are late in a launch that takes TIME, those with the largest excess
+    first. If there are only one or two nodes, none counts as late."""
     late = [node for node in nodes if node.most >= least_lateness(time)] if nodes[2:] else []
     return sorted(late, key=lambda node: -node.most)

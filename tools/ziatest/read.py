@@ -24,7 +24,7 @@ def read(path):
         first = re.sub(rb'\A(#.*\n|\r?\n)+', b'', start).split(b'\n')[0].decode('utf-8', 'replace')
         names = split(first.rstrip('\r'))
         if is_header(names, Turn):
-            raise Unreadable('a file of compare, which alone can read it')
+            raise Unreadable('written by compare; to print its result, run compare FILE')
         if is_header(names, Row):
             return Log(file)
         if is_header(names, Rank):
@@ -50,11 +50,11 @@ def read_output(file, first):
     if roll:
         return roll
     if roll.has_result:
-        raise Unreadable('an output of a launch that has a result, and in which no rank was late')
+        raise Unreadable('nothing to report: the launch has a result, and no rank was late')
     if roll.has_begun:
-        raise Unreadable('an output in which no rank says what it is doing; launch with -t or, if '
-                         'you did, trace the launcher, because no rank has reached MPI_Init')
-    begins = f'begins with "{first[:13]}"; a browser, a spreadsheet or sort may have changed it: ' \
+        raise Unreadable('no rank reported what it was doing; launch with -t. If you did, no rank '
+                         'reached MPI_Init: trace the launcher')
+    begins = f'begins with "{first[:13]}"; if a browser, a spreadsheet or sort has changed it, ' \
         'use the original' if first else 'is empty'
-    raise Unreadable('neither an archive nor a file of --csv or --ranks, nor an output with lines '
-                     f'of -t or --where: it {begins}')
+    raise Unreadable('not an archive, a --csv or --ranks file, or the output of a launch with -t '
+                     f'or --where: it {begins}')

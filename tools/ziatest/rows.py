@@ -1,16 +1,17 @@
 """rows - the rows of the CSV files that ziaprobe and compare write
 
-Columns are found by their names: a newer version adds columns, which are skipped, and what an older
-version lacks is unknown.
+Columns are found by their names. Columns that a newer version has added are skipped; the values of
+columns that an older version lacks are unknown.
 """
 import collections
 import csv
 import hashlib
-import math
 import operator
 import re
 
 LONGEST_LINE = 10000  # bytes; a longer one counts as several parts of a line
+LARGEST = 1e12  # ms or bytes; inf in a damaged row would end in an error much later
+CONTROL = re.compile('[\0-\x1f\x7f]')
 STARTED = re.compile(r'[12][0-9]{3}-(0[1-9]|1[0-2])-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.'
                      r'[0-9]{6}Z\Z')
 PHASES = 'daemon spawn exec init fence exchange clock'.split()  # of the critical path
@@ -34,7 +35,7 @@ class Row(collections.namedtuple('Row', (
 
     def is_whole(self):
         return STARTED.match(self.started) and number(self.nodes) and number(self.ppn) and \
-            0 <= self.time_ms < math.inf
+            self.time_ms >= 0
 
 class Rank(collections.namedtuple('Rank', (
         'rank,node,host,daemon_ms,spawn_ms,exec_ms,setup_ms,init_ms,fence_ms,wait_ms,exchange_ms,'
@@ -49,13 +50,14 @@ class Rank(collections.namedtuple('Rank', (
 class Turn(collections.namedtuple('Turn', [
         *Row._fields, 'turn', 'turns', 'status', 'command', 'prepare'])):
     """A launch, in a file of compare. Turn 0 does not count. TURNS is the number of turns that were
-    to follow it. Of a failed launch, most cells are empty."""
+    to follow it. Most cells of a failed launch are empty; of another, compare needs the logarithm
+    of the time."""
     __slots__ = ()
     NEEDED = Row.NEEDED + ('turn', 'turns', 'status', 'command')
 
     def is_whole(self):
-        return self.turn.isdigit() and self.turns.isdigit() and not self.time_ms < 0.001 and \
-            not any(isinstance(cell, float) and abs(cell) > 1e12 for cell in self)
+        return (self.turn == '0' or number(self.turn)) and number(self.turns) and \
+            not self.time_ms < 0.001
 
     @property
     def row(self):
@@ -82,20 +84,19 @@ class File:
     def rows(self, record):
         """Yields its rows as namedtuples of the class RECORD, except damaged ones: SELF.DAMAGED
         collects the numbers of their lines. SELF.LINE is the number of the current line. At the
-        end, SELF.HAS_HEADER tells whether there was a header, and SELF.IS_CUT whether the last line
-        lacks its newline. A header holds until the next one. Empty lines, and those that begin with
-        #, are left out."""
-        self.line, self.damaged, self.has_header, self.is_cut, make = 0, [], False, False, None
+        end, SELF.COLUMNS are the names in the last header, and SELF.IS_CUT tells whether the last
+        line lacks its newline. A header holds until the next one. Empty lines, and those that begin
+        with #, are left out."""
+        self.line, self.damaged, self.columns, self.is_cut, make = 0, [], [], False, None
         for part in self.lines():
             is_start, self.is_cut = not self.is_cut, not part.endswith('\n')
             self.line += is_start
             text = part.rstrip('\r\n')
-            is_line = is_start and not self.is_cut
-            if is_line and (not text or text[0] == '#'):
+            if is_start and (not text or text[0] == '#'):
                 continue
-            cells = split(text) if is_line else []
+            cells = split(text) if is_start and not self.is_cut else []
             if is_header(cells, record):
-                make, self.has_header = maker(cells, record), True
+                make, self.columns = maker(cells, record), cells
                 continue
             row = make and make(cells)
             if row and row.is_whole():
@@ -104,21 +105,26 @@ class File:
                 self.damaged.append(self.line)
 
 def split(line):
-    """The cells of a line; [] if it is not printable. Only compare writes quoted cells."""
+    """The cells of a line; [] if it is damaged. Only compare writes quoted cells."""
+    if not line.isprintable() and CONTROL.search(line):
+        return []
     if '"' not in line:
-        return line.split(',') if line.isprintable() else []
+        return line.split(',')
     try:
         return next(csv.reader([line]))
     except csv.Error:
         return []
 
 def is_header(cells, record):
-    """Tells whether CELLS are the names of columns, with all that a RECORD needs."""
-    return record.NEEDED[0] in cells and {*record.NEEDED}.issubset(cells)
+    """Tells whether CELLS are the names of columns, with all that a RECORD needs. A Turn has those
+    of a Row."""
+    return record.NEEDED[0] in cells and {*record.NEEDED}.issubset(cells) and \
+        (record is Turn or 'turn' not in cells)
 
 def maker(names, record):
     """Returns a function that makes a RECORD of the cells of a row, whose columns have these NAMES.
-    It returns None if there are more or fewer cells, or a number is none."""
+    It returns None if there are more or fewer cells, or if a number is malformed or absurd."""
+    # What a file lacks stands behind its last cell, where make() appends an empty one.
     places = [names.index(name) if name in names else len(names) for name in record._fields]
     choose = operator.itemgetter(*places)
     numbers = [place for place, name in enumerate(record._fields)
@@ -133,7 +139,8 @@ def maker(names, record):
                 chosen[place] = float(chosen[place] or 'nan')
         except ValueError:
             return None
-        return record._make(chosen)
+        is_absurd = any(abs(chosen[place]) > LARGEST for place in numbers)
+        return None if is_absurd else record._make(chosen)
     return make
 
 def number(text):

@@ -13,7 +13,7 @@ def hosts_of(nodes):
 def slow_lines(slow, count):
     """Yields a title that names the slow ones of COUNT nodes, and a table of the slowest five."""
     if count < 3:
-        yield 'Slow nodes: unknown, with fewer than three nodes'
+        yield 'Slow nodes: unknown; at least three nodes are needed'
     elif not slow:
         yield 'Slow nodes: none'
     else:
