@@ -1165,8 +1165,9 @@ class Log(Case):
         ('just enough', 0, MEDIANS + NO_CHANGE, log((25, 0, 'init'))),
         ('too few nights', 0, TOO_FEW, log((25, 0, 'init'), per_night=10)),
         ('just enough nights', 0, MEDIANS + NO_CHANGE, log((25, 0, 'init'), per_night=7)),
-        ('an outlier', 0, MEDIANS + NO_CHANGE + 'n2 was the outlier of 3 of the last 5, and of 0 of'
-         ' the 55 before\n', log((57, 0, 'init'), (3, 0, 'init', 'n2'))),
+        ('an outlier', 0, MEDIANS + NO_CHANGE + 'n2 was the outlier of 3 of the last 5, and of 5 of'
+         ' the 55 before\n', log((50, 0, 'init'), (5, 0, 'init', 'n2'), (2, 0, 'init'),
+                                 (3, 0, 'init', 'n2'))),
         ('an old outlier', 0, MEDIANS + NO_CHANGE,
          log((49, 0, 'init'), (6, 0, 'init', 'n2'), (2, 0, 'init'), (3, 0, 'init', 'n2'))),
         ('an outlier that is gone', 0, MEDIANS + NO_CHANGE,
