@@ -714,6 +714,9 @@ Slow nodes: 1 of 16, n3%sn3 900.0 0.0 0.0 ...''' % HEADING)
 
     @each(('a damaged row', lambda ranks: re.sub('(?m)^6,4,.*', '6,4', ranks),
            'few.csv: line 8 is damaged; launch again'),
+          ('another host within a node', lambda ranks: text([RANK, *(
+              '%d,1,%s%s' % (i, host, ',' * 16) for i, host in enumerate('aba'))]),
+           'few.csv: the rows of node 1 are incomplete or out of order; launch again'),
           ('a cut header', lambda ranks: 'rank,node,',
            'few.csv: not an archive, a --csv or --ranks file, ...'))
     def refuses(self, edit, error):
@@ -1318,6 +1321,8 @@ class Log(Case):
     def test_a_file_of_compare(self):
         write('log.csv', ','.join(Turn._fields) + '\n')
         self.refused('log.csv: written by compare; to print its result, ...', 'log.csv')
+        self.logged(1, '1 row is damaged and was left out: line 62\n' + WARM + ANY + NO_CHANGE,
+                    [*log((60, 0, 'init')), ','.join(Turn._fields)])
 
     @each(('at the end', lambda row: row + ',x'),
           ('in the middle', lambda row: row.replace(',', ',x,', 1)))
