@@ -217,7 +217,9 @@ for mpi in mpich openmpi; do
 	chmod +x "$dir/at"
 	# The environment is cleaned on the way: one process per node reports it. A call by hand in
 	# a shell is no launch.
-	printf '#!/bin/sh\nexec env -i PATH="$PATH" HOME="$HOME" %s "$@"\n' \
+	# Each process has a directory of its own, because two singletons of Open MPI that create
+	# their session directory at the same moment fail.
+	printf '#!/bin/sh\nexec env -i PATH="$PATH" HOME="$HOME" TMPDIR="$(mktemp -d)" %s "$@"\n' \
 		'ASAN_OPTIONS="$ASAN_OPTIONS"' >"$dir/cleaner"
 	chmod +x "$dir/cleaner"
 	case $mpi in
