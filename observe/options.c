@@ -64,6 +64,8 @@ void read_arguments(int *argc, char **argv, struct run *run)
 	if (sec < 0 || usec < 0 || run->n < 0)
 		return;
 	this_rank.at[START] = sec * 1000000 + usec;
+	if (timeout || where)
+		note_ppn(run->n > 0 ? run->n : launched_here());
 	if (timeout)
 		arm(TIMEOUT, timeout);
 	if (where)

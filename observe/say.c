@@ -14,6 +14,14 @@
 /* The end of rank 0's line while it is UNCHECKED. */
 static char time_text[60];
 
+static int ppn; /* the number of ranks on this node; 0 or less if it is not known */
+
+/* Notes that N ranks run on this node. */
+void note_ppn(int n)
+{
+	ppn = n;
+}
+
 /* On rank 0: notes the time according to the stamps, in us, and that rank 0 is UNCHECKED from
  * now on. */
 void note_time(int64_t us)
@@ -44,18 +52,23 @@ static void print(const char *line)
 	(void)written; /* if it cannot be written, others still need time to print */
 }
 
-/* Returns "rank 5 on n3", in a static buffer. */
+/* Returns "rank 5 of 8 (2 per node) on n3", in a static buffer, without what is not known. From the
+ * two numbers, tools/ can tell how many nodes are silent. */
 static const char *name_this_rank(void)
 {
-	static char text[100];
+	static char text[150];
+	char who[16] = "a rank", of[15] = "", per_node[25] = "";
 	struct utsname system;
 
 	uname(&system);
 	make_printable(system.nodename);
 	if (world.rank >= 0)
-		snprintf(text, sizeof text, "rank %d on %s", world.rank, system.nodename);
-	else
-		snprintf(text, sizeof text, "a rank on %s", system.nodename);
+		snprintf(who, sizeof who, "rank %d", world.rank);
+	if (world.size > 0)
+		snprintf(of, sizeof of, " of %d", world.size);
+	if (ppn > 0)
+		snprintf(per_node, sizeof per_node, " (%d per node)", ppn);
+	snprintf(text, sizeof text, "%s%s%s on %s", who, of, per_node, system.nodename);
 	return text;
 }
 
@@ -82,11 +95,12 @@ static void describe(char *text, size_t size, const struct doing *doing)
 		snprintf(text + length, size - length, "%s", time_text);
 }
 
-/* Prints what this rank is DOING, "ziaprobe: SEVERITY: MOMENT SECONDS s: rank 5 on n3 has ..."
- * and, if it works in MPI_Init, a second line with the calls that it is in. Only one rank per node
- * and state prints or, in MPI_Init, per node and calls: a rank that polls shared memory must not
- * hide the one that it waits for. Called by signal handlers, so anything that may wait for a lock
- * comes after the first line. */
+/* Prints what this rank is DOING, "ziaprobe: SEVERITY: MOMENT SECONDS s: rank 5 of 8 (2 per node)
+ * on n3 has ..." and, if it works in MPI_Init, a second line with the calls that it is in. Each
+ * line is one write of less than 1000 bytes, because Slurm tears longer ones apart. Only one rank
+ * per node and state prints or, in MPI_Init, per node and calls: a rank that polls shared memory
+ * must not hide the one that it waits for. Called by signal handlers, so anything that may wait for
+ * a lock comes after the first line. */
 void say(struct doing doing, const char *severity, const char *moment, const char *seconds)
 {
 	struct stack stack = {.count = 0};
@@ -94,8 +108,8 @@ void say(struct doing doing, const char *severity, const char *moment, const cha
 	char what[220], calls[701], line[900];
 
 	describe(what, sizeof what, &doing);
-	snprintf(line, sizeof line, "ziaprobe: %s: %s %s s: %s has %s\n", severity, moment, seconds,
-		 name_this_rank(), what);
+	snprintf(line, sizeof line, "ziaprobe: %s: %s %.20s s: %s has %s\n", severity, moment,
+		 seconds, name_this_rank(), what);
 	if (doing.state == IN_MPI_INIT && is_backtrace_loaded())
 		read_stack(&stack);
 	prints = claim(severity, doing.state, hash_stack(&stack));

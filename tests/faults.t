@@ -8,13 +8,14 @@ needs_cluster
 nodes=3
 
 late='ziaprobe: error: timeout of [0-9]+ s: rank'
+of='of 6 \(2 per node\)'
 s='[0-9]+ ms'
 init="has spent $s in MPI_Init: cpu $s, cpu_wait $s, blocked $s"
 fence="has waited $s in a fence of MPI_Init"
 others="has waited $s for other ranks, after its exchange"
 unchecked="$others; the time, not checked, was [0-9]+\.[0-9]{3} ms"
 calls='ziaprobe: error: rank'	# the second line of a rank that works in MPI_Init
-any="($late [0-5] on n[1-3] has (waited|spent) $s .*|$calls [0-5] on n[1-3] is in .* < .*)"
+any="($late [0-5] $of on n[1-3] has (waited|spent) $s .*|$calls [0-5] $of on n[1-3] is in .* < .*)"
 interrupted='ziaprobe: warning: --where interrupted (1 rank|2 ranks) in MPI_Init; if (it|they) .*'
 
 # A library whose constructor does not return. When it runs, it creates the file Loading.$RANK.
@@ -122,24 +123,24 @@ add_cases() {
 		../ziatest --where 5.25 2 "$srun" \
 			sh -c "LD_PRELOAD=\$LD_PRELOAD:../shim.so exec ../program"' \
 		"$result" "$interrupted" \
-		"*ziaprobe: note: .*rank [0-5] on $node .*" \
-		"ziaprobe: note: after 5.25 s: rank $rank on $node $init" \
-		"ziaprobe: note: rank $rank on $node is in .*wait4.* < \[shim\.so\] < $there" \
-		"*ziaprobe: note: .*rank [0-5] on $node .*"
+		"*ziaprobe: note: .*rank [0-5] $of on $node .*" \
+		"ziaprobe: note: after 5.25 s: rank $rank $of on $node $init" \
+		"ziaprobe: note: rank $rank $of on $node is in .*wait4.* < \[shim\.so\] < $there" \
+		"*ziaprobe: note: .*rank [0-5] $of on $node .*"
 	# If both ranks of a node are in the same calls, one prints; otherwise, both do.
 	expect where-node 0 \
 		'SHIM="n2 Pmix ../await_output \" is in \"" ../ziatest -w 10 2 "$srun"' \
 		"$result" "$interrupted" \
-		"ziaprobe: note: after 10 s: rank [23] on n2 $init" \
-		"ziaprobe: note: rank [23] on n2 is in .*wait4.* < \[shim\.so\] < $there"
+		"ziaprobe: note: after 10 s: rank [23] $of on n2 $init" \
+		"ziaprobe: note: rank [23] $of on n2 is in .*wait4.* < \[shim\.so\] < $there"
 	expect where-two 0 \
 		'SHIM="2 Pmix ../await_output \" is in \"" SHIM_3="3 Pmix nap 12" \
 			../ziatest -w 10 2 "$srun"' \
 		"$result" "$interrupted" \
-		"ziaprobe: note: after 10 s: rank 2 on n2 $init" \
-		"ziaprobe: note: rank 2 on n2 is in .*wait4.* < \[shim\.so\] < $there" \
-		"ziaprobe: note: after 10 s: rank 3 on n2 $init" \
-		"ziaprobe: note: rank 3 on n2 is in .*nanosleep .* < \[shim\.so\] < $there"
+		"ziaprobe: note: after 10 s: rank 2 $of on n2 $init" \
+		"ziaprobe: note: rank 2 $of on n2 is in .*wait4.* < \[shim\.so\] < $there" \
+		"ziaprobe: note: after 10 s: rank 3 $of on n2 $init" \
+		"ziaprobe: note: rank 3 $of on n2 is in .*nanosleep .* < \[shim\.so\] < $there"
 	# Another thread of the rank hangs while it loads a library. The calls cannot be looked up,
 	# but the rank says what it is doing; the timeout ends it.
 	loading="export SHIM='$rank Pmix loading $tmp/hangs.so'"
@@ -148,7 +149,7 @@ add_cases() {
 		../await Loading.$rank $rest"'
 		pkill -63 -x ziaprobe
 		wait $!' \
-		"*$any" "$late $rank on $node $init" "*$any"
+		"*$any" "$late $rank $of on $node $init" "*$any"
 	expect loading-where "$fails" "$loading"'
 		../ziatest -t 99 -w 99 2 "$srun" &'"
 		../await Loading.$rank $rest"'
@@ -156,28 +157,28 @@ add_cases() {
 		../await_output "^ziaprobe: note: after"
 		pkill -63 -x ziaprobe
 		wait $!' \
-		"*$any" "ziaprobe: note: after 99 s: rank $rank on $node $init" \
-		"$late $rank on $node $init" "*$any"
+		"*$any" "ziaprobe: note: after 99 s: rank $rank $of on $node $init" \
+		"$late $rank $of on $node $init" "*$any"
 	# The thread that called MPI_Init can handle the signal, although another one could not
 	# stand it; or it blocks all signals, and another thread prints the first line.
 	for program in small alternate; do
 		expect on-$program 124 "export SHIM='$rank Pmix nap 90'"'
 			../ziatest -t 15 2 "$srun" \
 				sh -c "LD_PRELOAD=\$LD_PRELOAD:../shim.so exec ../'$program'"' \
-			"*$any" "$late $rank on $node $init" \
-			"$calls $rank on $node is in .*nanosleep .* < $hook < .* < P?MPI_Init.*" \
+			"*$any" "$late $rank $of on $node $init" \
+			"$calls $rank $of on $node is in .*nanosleep .* < $hook < .* < P?MPI_Init.*" \
 			"*$any"
 	done
 	expect deaf "$fails" "SHIM='$rank Pmix deaf'"' ../ziatest -t 15 2 "$srun"' \
-		"*$any" "$late $rank on $node $init" "*$any"
+		"*$any" "$late $rank $of on $node $init" "*$any"
 	# A partner in the exchange is named; those that wait for others after it say nothing. After
 	# 15 s, even a busy machine has come so far.
 	expect where-exchange 0 \
 		'SHIM="1 Send ../await_output MPI_Recv" ../ziatest -w 15 2 "$srun"' \
 		"$result" \
-		"ziaprobe: note: after 15 s: rank 1 on n1 has waited $s in MPI_Send, to rank 3" \
-		"ziaprobe: note: after 15 s: rank 3 on n2 has waited $s in MPI_Recv, from rank 1" \
-		"ziaprobe: note: after 15 s: rank 5 on n3 has waited $s in MPI_.* rank 1"
+		"ziaprobe: note: after 15 s: rank 1 $of on n1 has waited $s in MPI_Send, to rank 3" \
+		"ziaprobe: note: after 15 s: rank 3 $of on n2 has waited $s in MPI_Recv, from rank 1" \
+		"ziaprobe: note: after 15 s: rank 5 $of on n3 has waited $s in MPI_.* rank 1"
 	# A launch that is faster, and one that is already later when it calls MPI_Init
 	expect where-fast 0 '../ziatest -w 99 2 "$srun"' "$result"
 	expect where-over 0 '../ziatest --where 0.001 2 "$srun"' "$result"
@@ -186,31 +187,31 @@ add_cases() {
 		'come="Gather.0 Gather.2 Gather.4 Recv.3 Send.5"
 		export SHIM="1 Send kill -STOP \$PPID; ../alarm $come"
 		MASK="env --block-signal=63" ../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 $others" \
+		"$late 0 $of on n1 $others" \
 		"?$late 1 .*" \
-		"$late 2 on n2 $others" \
-		"$late 3 on n2 has waited $s in MPI_Recv, from rank 1" \
-		"$late 4 on n3 $others" \
-		"$late 5 on n3 has waited $s in MPI_(Send, to|Recv, from) rank 1"
+		"$late 2 $of on n2 $others" \
+		"$late 3 $of on n2 has waited $s in MPI_Recv, from rank 1" \
+		"$late 4 $of on n3 $others" \
+		"$late 5 $of on n3 has waited $s in MPI_(Send, to|Recv, from) rank 1"
 	# Block 0 has its own reply, and the last block's message is missing.
 	expect second "$fails" \
 		'come="Gather.1 Gather.2 Gather.3 Gather.5 Recv2.0"
 		export SHIM="4 Send kill -STOP \$PPID; ../alarm $come"
 		../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 has waited $s in MPI_Recv, from rank 4" \
-		"$late 1 on n1 $others" \
-		"$late [23] on n2 $others" \
+		"$late 0 $of on n1 has waited $s in MPI_Recv, from rank 4" \
+		"$late 1 $of on n1 $others" \
+		"$late [23] $of on n2 $others" \
 		"?$late 4 .*" \
-		"$late 5 on n3 $others"
+		"$late 5 $of on n3 $others"
 	expect after "$fails" \
 		'come="Ibarrier.0 Ibarrier.1 Ibarrier.2 Ibarrier.3 Ibarrier.5"
 		export SHIM="4 Ibarrier kill -STOP \$PPID; ../alarm $come"
 		../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 $unchecked" \
-		"$late 1 on n1 $others" \
-		"$late [23] on n2 $others" \
+		"$late 0 $of on n1 $unchecked" \
+		"$late 1 $of on n1 $others" \
+		"$late [23] $of on n2 $others" \
 		"?$late 4 .*" \
-		"$late 5 on n3 $others"
+		"$late 5 $of on n3 $others"
 	# The handler runs in a helper thread, and before it ends the process, rank 0's main thread
 	# continues: no result and no other status follows the timeout.
 	expect gather "$fails" \
@@ -218,16 +219,16 @@ add_cases() {
 		SHIM="0 Gather ../await $come; kill -63 \$PPID; ../await_output rank.0"
 		export SHIM HELPER=1
 		../ziatest -t 99 2 "$srun"' \
-		"$late 0 on n1 $others"
+		"$late 0 $of on n1 $others"
 	expect finalize "$fails" \
 		'SHIM="0 Finalize kill -63 \$PPID; ../await_output rank.0" HELPER=1 \
 			../ziatest -t 99 2 "$srun"' \
-		"$result" "$late 0 on n1 $others"
+		"$result" "$late 0 $of on n1 $others"
 	# A time that was refused is not printed.
 	expect refused-time "$fails" \
 		'export SHIM="0 Finalize kill -63 \$PPID; ../await_output rank.0" HELPER=1
 		../ziatest -t 99 2 "srun --distribution=cyclic ${srun#srun }"' \
-		'ziaprobe: error: wrong placement: .*' "$late 0 on n1 $others"
+		'ziaprobe: error: wrong placement: .*' "$late 0 $of on n1 $others"
 	# A FIFO that nobody reads
 	expect writing "$fails" \
 		'mkfifo fifo
@@ -235,16 +236,16 @@ add_cases() {
 		(../await_output ^Slowest; exec ../alarm $come) &
 		SHIM="none Init true" ../ziatest -t 99 --csv fifo 2 "$srun"' \
 		"$result" \
-		"$late 0 on n1 has spent $s writing the result" \
-		"$late 1 on n1 $others" \
-		"$late [23] on n2 $others" \
-		"$late [45] on n3 $others"
+		"$late 0 $of on n1 has spent $s writing the result" \
+		"$late 1 $of on n1 $others" \
+		"$late [23] $of on n2 $others" \
+		"$late [45] $of on n3 $others"
 
 	# A job that is rejected, and whose timeout expires before it has ended
 	expect refused 124 \
 		'export SHIM="0 Finalize kill -63 \$PPID; ../await_output rank.0" HELPER=1
 		srun -N 3 -n 5 ../ziaprobe $(date +"%s %6N") 2 -t 60' \
-		'ziaprobe: error: the number of processes, 5, .*' "$late 0 on n1 $others"
+		'ziaprobe: error: the number of processes, 5, .*' "$late 0 of 5 .* on n1 $others"
 	# A full pipe on stderr does not prevent a rank from ending. The shell itself must not write
 	# to the pipe.
 	expect full-pipe 124 \
@@ -347,20 +348,20 @@ END
 	mpich) alarm=alarm_and_kill ;;
 	esac
 	expect stopped "$fails" "ALARM=$alarm STOP=3 ../ziatest -t 99 2 \"$mpirun\"" \
-		"$late [01] on n1 $entered" "*($late|$calls) [01] on n1 .*" \
-		"$late 2 on n2 $entered" "*($late|$calls) [23] on n2 .*" \
-		"$late [45] on n3 $entered" "*($late|$calls) [45] on n3 .*"
+		"$late [01] $of on n1 $entered" "*($late|$calls) [01] $of on n1 .*" \
+		"$late 2 $of on n2 $entered" "*($late|$calls) [23] $of on n2 .*" \
+		"$late [45] $of on n3 $entered" "*($late|$calls) [45] $of on n3 .*"
 	# Here, a second signal comes while the handler of the first one waits. It changes nothing.
 	expect late-init "$fails" \
 		'come="$waits.0 $waits.1 $waits.2 $waits.4 $waits.5"
 		export SHIM="3 Pmix ../alarm $come; ../await_output rank.3.on.n2.is.in; \
 			pkill -63 -x ziaprobe; sleep 60"
 		../ziatest -t 99 2 "$srun"' \
-		"$late [01] on n1 $fence" \
-		"$late 2 on n2 $fence" \
-		"$late 3 on n2 $init" \
-		"$calls 3 on n2 is in .*wait4.* < \[shim\.so\] < $hook < .* < MPI_Init( .*)?" \
-		"$late [45] on n3 $fence"
+		"$late [01] $of on n1 $fence" \
+		"$late 2 $of on n2 $fence" \
+		"$late 3 $of on n2 $init" \
+		"$calls 3 $of on n2 is in .*wait4.* < \[shim\.so\] < $hook < .* < MPI_Init( .*)?" \
+		"$late [45] $of on n3 $fence"
 	# The roll call of the saved output names the node that hangs, which is chosen by chance.
 	draw_number 3
 	stuck=n$drawn
@@ -379,8 +380,8 @@ END
 		export SIGNAL=62 SHIM="'$rank' Pmix ../alarm $come; ../await_output \" is in \""
 		../ziatest -w 99 2 "$srun"' \
 		"$result" "$interrupted" \
-		"ziaprobe: note: after 99 s: rank $rank on $node $init" \
-		"ziaprobe: note: rank $rank on $node is in .*wait4.* < \[shim\.so\] < $there"
+		"ziaprobe: note: after 99 s: rank $rank $of on $node $init" \
+		"ziaprobe: note: rank $rank $of on $node is in .*wait4.* < \[shim\.so\] < $there"
 	if [ $mpi = "$first_mpi" ]; then
 		add_cases
 	fi

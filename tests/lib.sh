@@ -323,7 +323,7 @@ said() {
 	sources='(zia(test|probe)|(prepare|observe|explain|preload)/[a-z]+)\.c:'
 	moment='(timeout of|after) [0-9.]+ s: '
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" |
-		sed -E "s/^ziaprobe: (error|note): ($moment)?rank ([0-9]+) on n/\\4 &/; t
+		sed -E "s/^ziaprobe: (error|note): ($moment)?rank ([0-9]+) .*on n/\\4 &/; t
 			s/^/-1 /" |
 		sort -s -n | sed -E 's/^-?[0-9]+ //'
 }

@@ -306,7 +306,7 @@ END
 			export SHIM=\"\$rank Start load \$tmp/$fault.so\"
 			if [ $fault = hang ]; then export HELPER=1; fi
 			../../patient ../ziatest -t 99 2 \"\$srun \$trace \$rank\"" "$late" \
-			"*($late|ziaprobe: error: rank [0-9]+ on n[0-9] is in .*)"
+			"*($late|ziaprobe: error: rank [0-9]+ .*on n[0-9] is in .*)"
 	done
 	run_cases 4
 
