@@ -108,5 +108,26 @@ if [ -d "$tmp/openmpi" ]; then
 		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
 	result_of 4 8 . few-descriptors \
 		'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node 8 ./few ./ziaprobe'
+
+	# Slurm's PMIx plugin gives up before ziatest does, and says for which node it has waited.
+	late=$(($$ % 4))
+	cat >late <<-'END'
+		#!/bin/sh
+		test "$SLURM_NODEID" != "$LATE" || sleep 9
+		shift
+		exec "$@"
+	END
+	chmod +x late
+	export LATE=$late SLURM_PMIX_FENCE=ring SLURM_PMIX_TIMEOUT=3
+	cluster 4 sh "$tmp/case" gives-up ./ziatest 1 'srun --mpi=pmix -N 4 -n 4 ./late'
+	cluster 4 sh "$tmp/case" times-out ./ziatest -t 7 1 'srun --mpi=pmix -N 4 -n 4 ./late'
+	unset LATE SLURM_PMIX_FENCE SLURM_PMIX_TIMEOUT
+	gave_up="Slurm's PMIx plugin gave up waiting for n$((late + 1)) in a fence"
+	is "node $late is late: Slurm says so" \
+		"$("$top/tools/summarize" gives-up.err | head -n 1)" "$gave_up"
+	is "node $late is late: together with the timeout, that names the silent node" \
+		"$("$top/tools/summarize" times-out.err | sed -n '1p;$p')" \
+		"$gave_up
+--exclude=n$((late + 1))"
 fi
 finish

@@ -8,17 +8,21 @@ from .rollcall import Roll
 
 # The end of the command line that ziatest prints: SEC USEC N and options. In a batch job, one of
 # them names the job and the launch.
-COMMAND = re.compile(r"ziaprobe'? (?P<sec>[0-9]{1,10}) (?P<usec>[0-9]{1,6}) [0-9]+ -"
-                     r'(?:.* (?P<name>[^ /]+/ranks-[0-9]+-[0-9]+\.csv))?')
+COMMAND = re.compile(r"ziaprobe'? (?P<sec>[0-9]{1,10}) (?P<usec>[0-9]{1,6}) [0-9]+ -")
+NAME = re.compile(r'[^/]+/ranks-[0-9]+-[0-9]+\.csv')  # at the end of a path
 RESULT = re.compile(r'Time test was completed in +([0-9][0-9.:]* (?:millisecs|min:sec))')
 STATUS = re.compile('status ([0-9]{1,3})\n')
 # The lines that are kept: nine of each sort
 SORTS = {'reason': '^not launched: ', 'failure': 'zia(?:test|probe): error:',
          'warning': 'ziaprobe: warning:',
          'not ended': 'the step has not ended|Slurm did not say whether the step has ended',
-         'cause': 'PMI support|OPAL ERROR: Unreachable|execve|shared libraries|failed on node|'
-                  'Node failure on|not found|No such file or directory',
-         'error': '(?<!ziatest: )(?<!ziaprobe: )(?i:error)'}
+         # Neither advice nor consequences, which the help texts of Open MPI have
+         'cause': 'PMI support|OPAL ERROR: Unreachable|execve|loading shared libraries|'
+                  'failed on node|Node failure on|not found(?!,)|No such file or directory|'
+                  'Connection (?:closed|refused)|Text file busy|unrecogni[sz]ed|'
+                  'unable to locate|^There are not enough|^ *(?:Framework|Component|Directory): ',
+         'error': '(?<!ziatest: )(?<!ziaprobe: )(?<!programming )(?i:error)'
+                  '(?! messages| has occurred)'}
 READ = re.compile('|'.join([*SORTS.values(), "ziaprobe'? [0-9]", 'Time test', '^status ']))
 
 class Output:
@@ -41,7 +45,8 @@ class Output:
             seconds, us = int(command['sec']), int(command['usec'])
             started = f'{strftime("%FT%T", gmtime(seconds))}.{us:06}Z'
             self.is_mixed |= self.started not in (None, started)
-            self.started, self.name = self.started or started, self.name or command['name']
+            self.started = self.started or started
+            self.name = self.name or find_name(line[command.end():])
         if result and not self.result:
             self.result = result[1]
         if status:
@@ -53,10 +58,15 @@ class Output:
                 kept.append(text)
 
     def clues(self, nodes=()):
-        """What explains a failure of a launch on NODES: the roll call after a timeout, and up to
-        three lines"""
+        """What explains a failure of a launch on NODES: the roll call after a timeout, ziatest's
+        or Slurm's, and up to three lines"""
         kept, roll_call = self.kept, []
-        if self.roll.is_timeout and not self.result:
+        if self.roll.is_failure and not self.result:
             roll_call = self.roll.report(nodes)
         lines = dict.fromkeys(kept['cause'] + kept['failure'] + kept['error'])
         return roll_call + [line for line in lines if not (roll_call and Roll().add(line))][:3]
+
+def find_name(text):
+    """Returns the JOB/ranks-NODES-RUN.csv in the options of a command line, or None."""
+    ends = ['/'.join(word.split('/')[-2:]) for word in text.split(' ') if '/ranks-' in word]
+    return next((match[0] for match in map(NAME.match, reversed(ends)) if match), None)

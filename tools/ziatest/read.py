@@ -1,4 +1,6 @@
 """read - finds out what a file is, and reads it"""
+import contextlib
+import json
 import os
 import re
 
@@ -44,11 +46,18 @@ def read_ranks(file):
 
 def read_output(file, first):
     """Returns the Roll of an output, whose first line is FIRST."""
-    roll = Roll()
+    roll, is_whole = Roll(), True
     for line in file.lines():
-        roll.add(line)
+        if line.startswith('{"log":'):  # as Docker stores it
+            with contextlib.suppress(ValueError):
+                line = str(json.loads(line)['log'])
+        is_whole = roll.add(line) or line.endswith('\n')
     if roll:
+        roll.is_torn |= not is_whole  # The end of the file is missing, and perhaps more lines.
         return roll
+    if roll.is_torn:
+        raise Unreadable('the lines of -t are torn, so that no node can be read in them; look at '
+                         'them, or launch again without labels in front of each line')
     if roll.has_result:
         raise Unreadable('nothing to report: the launch has a result, and no rank was late')
     if roll.has_begun:

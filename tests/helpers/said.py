@@ -1,0 +1,42 @@
+"""said - what ranks say for -t and --where: lines of observe/say.c, which helpers/say.c prints"""
+import atexit
+import collections
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+# The states, in the order of observe.h
+STATES = 'init fence send recv sendrecv others unchecked writing'.split()
+What = collections.namedtuple('What', 'state ms partner')
+programs = []
+
+
+def what(state, ms=58000, partner=-1):
+    """What a rank has been doing for MS"""
+    return What(STATES.index(state), ms, partner)
+
+
+def start():
+    """Builds and starts the helper."""
+    directory = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, directory)
+    path = os.path.join(directory, 'say')
+    subprocess.run([*shlex.split(os.environ.get('CC', 'cc')), '-o', path,
+                    os.path.join(HERE, 'say.c')], check=True)
+    programs.append(subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+
+
+def says(rank, size, ppn, node, doing, calls='', moment='error: timeout of 60 s'):
+    """The lines of a rank. RANK, SIZE and PPN are -1 if they are not known."""
+    if not programs:
+        start()
+    severity, _, after = moment.partition(': ')
+    after, seconds = after.rsplit(' ', 2)[:2]
+    words = rank, size, ppn, node, *doing, severity, after, seconds, calls
+    stream = programs[0]
+    stream.stdin.write(('\t'.join(map(str, words)) + '\n').encode())
+    stream.stdin.flush()
+    return ''.join(iter(lambda: stream.stdout.readline().decode(), '\n'))
