@@ -310,7 +310,9 @@ class Lines(Case):
         ('--label', lambda text: text.replace('ziaprobe: ', '12: ziaprobe: ')),
         ('--tag-output', lambda text: text.replace('ziaprobe: ', '[1,7]<stderr>:ziaprobe: ')),
         ('--tag-output, in mid-line', lambda text: re.sub(
-            '(ms|[0-9] of|wai|tim|<) ?', r'[1,7]<stderr>:\g<0>', text)),
+            '^|ms|[0-9] of|wai|tim|<| on', r'[1,7]<stderr>:\g<0>', text, flags=re.M)),
+        ('--tag-output of Open MPI 5, in mid-line', lambda text: re.sub(
+            '^|ms|[0-9] of|wai|tim|<| on', r'[1,7]<stderr>: \g<0>', text, flags=re.M)),
         ('other programs', lambda text: text.replace('ziaprobe: e', '\x1b[0mfoo 100%ziaprobe: e') +
          'srun: error: n3: tasks 4-5: Terminated\n'),
         ('lines that run together', lambda text: text.replace('MPI_Init\nzia', 'MPI_Initzia')),
