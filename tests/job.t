@@ -175,6 +175,8 @@ job sweep "SLURM_STEP_ID=0 SLURM_LABELIO=1 SLURM_DISTRIBUTION=cyclic SLURM_THREA
 	SRUN_EXPORT_ENV=NONE SINFO_PARTITION=none SINFO_SORT=-N SQUEUE_STATES=PENDING \
 	SCANCEL_STATE=PENDING UCX_TLS=tcp PYTHONHOME=/nowhere PYTHONPATH=/nowhere \
 	SLURM_TOKEN=secret-word FI_SECRET=secret-word FI_PASSWD=secret-word UCX_KEY=secret-word \
+	OMPI_MCA_x_password=secret-word PMIX_CRED=secret-word SLURM_DB_PASS=secret-word \
+	MPIR_api_key=secret-word UCX_AUTH=secret-word \
 	LC_ALL=de_DE.UTF-8 RUNS=9 SRUN_OPTIONS=--mpi=none" \
 	"--nodes=4 $four --exclude=n8 --export=ALL,SLURM_CLUSTERS=none" \
 	SRUN_OPTIONS=--mpi=pmix RUNS=2 SWEEP='2 4 2' PPN=2 SYSTEM_NODES=4
