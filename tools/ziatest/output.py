@@ -4,7 +4,7 @@ import collections
 import re
 from time import gmtime, strftime
 
-from .rollcall import Roll
+from .rollcall import Roll, without_labels
 
 # The end of the command line that ziatest prints: SEC USEC N and options. In a batch job, one of
 # them names the job and the launch.
@@ -34,7 +34,7 @@ class Output:
         self.is_mixed = False  # of several launches
         self.kept = collections.defaultdict(list)  # lines, by sort
         self.roll = Roll()
-        for line in lines:
+        for line in map(without_labels, lines):
             self.roll.add(line)
             if READ.search(line):
                 self.read(line)

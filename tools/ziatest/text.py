@@ -1,6 +1,19 @@
 """text - how the tools print numbers, words and tables"""
 import math
+import os
 import re
+import sys
+
+def hold_streams():
+    """Lets no other file take the place of a standard stream that is closed, and lets nothing fail
+    because stderr is. What is written to such a stdout fails when it is flushed."""
+    for number in 0, 1, 2:
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)  # gets the lowest free number, which is this one
+    sys.stdout = sys.stdout or open(1, 'w', closefd=False)
+    sys.stderr = sys.stderr or open(os.devnull, 'w')
 
 def printable(text):
     """TEXT with a blank for each tab, and a question mark for what is not printable ASCII"""
