@@ -308,8 +308,22 @@ class Launches(Case):
         self.compare('-n', '6', "--ppn 4 srun '-N 4' A.plan -- ./a 'b c'")
         with open('argv') as file:
             argv = file.read().splitlines()
-        options = '-q --start-only -t %d --csv x.csv.row --ppn 4 srun -N 4 A.plan -- ./a b c '
-        self.assertEqual(argv, [options % 3600] + [options % 60] * 6)
+        options = '-q --start-only -t %d --csv DIR/row.csv --ppn 4 srun -N 4 A.plan -- ./a b c '
+        here = re.escape(os.getcwd())
+        self.assertEqual([re.sub(here + '/[.]ziatest-compare-[^/ ]+', 'DIR', line)
+                          for line in argv], [options % 3600] + [options % 60] * 6)
+
+    def test_no_file_of_the_user_is_touched(self):
+        names = ['x.csv.row', 'x.csv.out']
+        for name in names:
+            os.symlink('victim', name)
+        with open('victim', 'w') as file:
+            file.write('precious')
+        before = {*os.listdir('.'), 'A.plan', 'A.plan.count', 'argv', 'x.csv'}
+        self.compare('-n', '6', *self.plan(A=map(row, noise(6))))
+        self.assertEqual({*os.listdir('.')}, before)
+        with open('victim') as file:
+            self.assertEqual(file.read(), 'precious')
 
     def test_the_limit_that_was_given(self):
         self.compare('-n', '6', '-t', '33', *self.plan(A=map(row, noise(6))))
@@ -346,7 +360,6 @@ class Launches(Case):
         self.assertEqual([row['command'][4] for row in rows[:2]], ['A', 'B'])
         orders = {rows[i]['command'] for i in range(2, 42, 2)}
         self.assertEqual(len(orders), 2, 'each command begins some turns')
-        self.assertEqual([name for name in os.listdir('.') if name.startswith('x.csv.')], [])
 
     def test_the_same_command_twice(self):
         commands = self.plan(A=[row(500)] * 20) * 2
@@ -475,6 +488,15 @@ class Failures(Case):
         self.assertEqual(status, 1)
         self.assertIn('A failed in turn 0: it wrote no result; can all nodes write to .?\n', err)
 
+    def test_only_the_end_of_a_long_output_is_read(self):
+        """The memory of compare is limited, not that of what it starts."""
+        self.plan(A=['ulimit -v unlimited; yes a lot of output | head -c 300000000; '
+                     'echo srun: error: wrong; exit 3'])
+        run = self.start('run A.plan -- p', shell='ulimit -S -v 400000; exec "$0" "$@"')
+        self.assertEqual(run.communicate(timeout=60), (
+            '', 'A failed in turn 0: status 3\n    srun: error: wrong\n'
+            'compare: error: A failed in its first launch\n'))
+
     def test_a_hang(self):
         with mock.patch.object(compare.children, 'GRACE', 0.2):
             status, err, _ = self.compare('-t', '1', *self.plan(A=['echo here; sleep 1000']))
@@ -515,6 +537,7 @@ class Signals(Case):
         self.matches(out, '...\nno difference found: ...\nended after 7 of 9 turns; the first...')
         self.assertTrue(os.path.exists('ended'), 'the launcher could end its ranks')
         self.assertGreaterEqual(len(self.rows()), 16)
+        self.assertEqual(glob.glob('.ziatest*'), [])
 
     def test_nohup(self):
         self.begun(shell="trap '' HUP; exec \"$0\" \"$@\"")
