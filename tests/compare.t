@@ -91,9 +91,9 @@ class Case(tap.Case):
                                 ['--csv', csv_file] * bool(csv_file) + [*arguments])
 
     def start(self, *arguments, shell='exec "$0" "$@"', **options):
-        """Starts tools/compare as a program."""
-        return subprocess.Popen(['sh', '-c', shell, 'tools/compare', '--csv', 'x.csv', *arguments],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        """Starts tools/compare as a program, with the Python of this process."""
+        return subprocess.Popen(['sh', '-c', shell, sys.executable, 'tools/compare', '--csv',
+                                 'x.csv', *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 universal_newlines=True, **options)
 
     def rows(self, name='x.csv'):
@@ -497,6 +497,20 @@ class Failures(Case):
             '', 'A failed in turn 0: status 3\n    srun: error: wrong\n'
             'compare: error: A failed in its first launch\n'))
 
+    @each(('NUL', 's/,/\\x00/3'), ('not UTF-8', 's/PMIx/\\xff\\xfe/; s/,500.000,/,x,/'),
+          ('time 0', 's/,500.000,/,0.000,/'), ('a time below 0', 's/,500.000,/,-1.000,/'),
+          ('no time', 's/,500.000,/,,/'), ('cut', 's/,500.000,.*/,5/'))
+    def a_damaged_row(self, edit):
+        plan = [row(500)] * 11
+        plan[3] += '; sed -i "$ %s" "$csv"' % edit
+        with mock.patch.dict(os.environ, LC_ALL='C'):
+            run = self.start(*self.plan(A=plan, B=[row(500)] * 11))
+        out, err = run.communicate(timeout=60)
+        self.assertEqual((run.returncode, err), (
+            1, 'A failed in turn 3: it wrote a damaged row\n'))
+        self.matches(out, '...\nA  9 launches, 1 failed ...')
+        self.assertEqual(self.compare('x.csv', csv_file=None), (1, '', out))
+
     def test_a_hang(self):
         with mock.patch.object(compare.children, 'GRACE', 0.2):
             status, err, _ = self.compare('-t', '1', *self.plan(A=['echo here; sleep 1000']))
@@ -557,7 +571,7 @@ class Signals(Case):
         commands = self.plan(A=[*map(row, noise(7)), hangs], B=map(row, noise(10)))
         pid, terminal = pty.fork()
         if pid == 0:
-            os.execv('tools/compare', ['compare', '--csv', 'x.csv', *commands])
+            os.execv(sys.executable, ['python', 'tools/compare', '--csv', 'x.csv', *commands])
         self.poll(lambda: os.path.exists('hangs'))
         os.write(terminal, b'\3')
         text = b''

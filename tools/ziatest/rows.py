@@ -10,6 +10,7 @@ import operator
 import re
 
 LONGEST_LINE = 10000  # bytes; a longer one counts as several parts of a line
+LEAST_TIME = 0.001  # ms; a row has three decimals, and compare needs the logarithm
 LARGEST = 1e12  # ms or bytes; inf in a damaged row would end in an error much later
 CONTROL = re.compile('[\0-\x1f\x7f]')
 STARTED = re.compile(r'[12][0-9]{3}-(0[1-9]|1[0-2])-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.'
@@ -50,14 +51,13 @@ class Rank(collections.namedtuple('Rank', (
 class Turn(collections.namedtuple('Turn', [
         *Row._fields, 'turn', 'turns', 'status', 'command', 'prepare'])):
     """A launch, in a file of compare. Turn 0 does not count. TURNS is the number of turns that were
-    to follow it. Most cells of a failed launch are empty; of another, compare needs the logarithm
-    of the time."""
+    to follow it. Most cells of a failed launch are empty."""
     __slots__ = ()
     NEEDED = Row.NEEDED + ('turn', 'turns', 'status', 'command')
 
     def is_whole(self):
         return (self.turn == '0' or number(self.turn)) and number(self.turns) and \
-            not self.time_ms < 0.001
+            not self.time_ms < LEAST_TIME
 
     @property
     def row(self):
