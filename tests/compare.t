@@ -93,8 +93,8 @@ class Case(tap.Case):
     def start(self, *arguments, shell='exec "$0" "$@"', **options):
         """Starts tools/compare as a program, with the Python of this process."""
         return subprocess.Popen(['sh', '-c', shell, sys.executable, 'tools/compare', '--csv',
-                                 'x.csv', *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                universal_newlines=True, **options)
+                                 'x.csv', *arguments], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, universal_newlines=True, **options)
 
     def rows(self, name='x.csv'):
         with open(name, newline='') as file:
@@ -313,6 +313,11 @@ class Launches(Case):
         self.assertEqual([re.sub(here + '/[.]ziatest-compare-[^/ ]+', 'DIR', line)
                           for line in argv], [options % 3600] + [options % 60] * 6)
 
+    def test_a_command_that_begins_with_an_option(self):
+        commands = self.plan(A=map(row, noise(6)))
+        out = self.compare('-n', '6', '--ppn=4 ' + commands[0], '--prepare=: a  b')[2]
+        self.assertEqual(out[:47], 'A  --ppn=4 run A.plan -- p\n   prepared by: : a ')
+
     def test_no_file_of_the_user_is_touched(self):
         names = ['x.csv.row', 'x.csv.out']
         for name in names:
@@ -387,17 +392,25 @@ class Launches(Case):
             os.unlink('A.plan.count')
         self.assertEqual(len(glob.glob('compare-*Z.csv')), 2)
 
-    @each(('nothing', ['-n', '6'], 'the following arguments are required: commands'),
+    @each(('nothing', ['-n', '6'], 'a command is missing, or the file of an earlier comparison'),
           ('not quoted', ['srun', '-N', '4', '--', './a'],
            "unknown option '-N'; quote each command, as in 'srun -N 4 ... -- ziaprobe'"),
+          ('not quoted, a long option', ['srun', '--nodes=4', '--', './a'],
+           "unknown option '--nodes'; quote each command, as in 'srun -N 4 ... -- ziaprobe'"),
+          ('no value', ['a -- b', '-n'], 'option -n requires argument'),
+          ('no number', ['-n', 'x', 'a -- b'], "-n must be a whole number from 6 to 300, not 'x'"),
+          ('a fraction', ['-t', '0.5', 'a -- b'], "-t must be a whole number of seconds, from 1 to "
+           "999999, not '0.5'"),
           *((command, [command], "'%s' is not a whole command; quote each..." % command)
             for command in ('srun', '2', '--ppn 2 srun', 'srun -N 4 ziaprobe')),
           ('options', ['-v srun -N 4 -- ziaprobe'], "'-v srun -N 4 -- ziaprobe': option -v not "
            'recognized; before the launcher, only --ppn N is allowed'),
           ('an open quote', ["srun 'a"], '\'srun \'a\': no closing quotation'),
-          ('too few', ['-n', '5', 'a -- b'], '-n must be from 6 to 300, not 5'),
-          ('too many', ['-n', '301', 'a -- b'], '-n must be from 6 to 300, not 301'),
-          ('no time', ['-t', '0', 'a -- b'], '-t must be a whole number of seconds, not 0'),
+          ('too few', ['-n', '5', 'a -- b'], "-n must be a whole number from 6 to 300, not '5'"),
+          ('too many', ['-n', '301', 'a -- b'],
+           "-n must be a whole number from 6 to 300, not '301'"),
+          ('no time', ['-t', '0', 'a -- b'], "-t must be a whole number of seconds, from 1 to 999999, "
+           "not '0'"),
           ('five commands', ['a -- b'] * 5, '5 commands; at most 4 can be compared'),
           ('prepare twice', ['--prepare', 'a', '--prepare', 'b', 'a -- b', 'a -- b', 'a -- b'],
            'give --prepare once, or once for each command'),
@@ -408,8 +421,18 @@ class Launches(Case):
            'launches have changed over several days, use summarize'))
     def usage(self, arguments, error):
         status, err, out = self.compare(*arguments)
-        self.matches(err, 'usage: compare ...compare: error: %s\n' % error)
+        self.matches(err, 'compare: error: %s\nusage:\n    compare [-n LAUNCHES] ...' % error)
         self.assertEqual((status, out, os.path.exists('x.csv')), (2, '', False))
+
+    def test_help(self):
+        status, err, out = self.compare('--help')
+        self.assertEqual((status, err), (0, ''))
+        self.matches(out, '    compare [-n LAUNCHES] ...if compare was interrupted.\n')
+
+    def test_options_and_values_that_are_joined(self):
+        self.compare('-n6', *self.plan(A=map(row, noise(6))), '-t33')
+        with open('argv') as file:
+            self.assertEqual(re.findall('-t ([0-9]+)', file.read()), ['33'] * 7)
 
     def test_a_log(self):
         status, err, _ = self.compare('ziatest', csv_file=None)
