@@ -4,6 +4,7 @@ that does what the case has planned; and a real delay on a real cluster. helpers
 run one case."""
 import contextlib
 import csv
+import errno
 import glob
 import os
 import pty
@@ -455,6 +456,17 @@ class Launches(Case):
         status, err, _ = self.compare('a -- b')
         self.assertEqual(status, 2)
         self.assertRegex(err, r"compare: error: [^ ]*/ziatest: No such file or directory\n\Z")
+
+    def test_no_process_can_be_started(self):
+        error = BlockingIOError(errno.EAGAIN, 'Resource temporarily unavailable')
+        with mock.patch.object(subprocess, 'Popen', side_effect=error):
+            status, err, _ = self.compare('a -- b')
+        self.assertEqual((status, err), (
+            2, 'compare: error: Resource temporarily unavailable\n'))
+
+    def test_a_file_that_cannot_be_read(self):
+        self.assertEqual(self.compare('/proc/self/mem', csv_file=None), (
+            2, 'compare: error: /proc/self/mem: Input/output error\n', ''))
 
     def test_a_full_disk(self):
         commands = self.plan(A=[row(500)] * 9, B=[row(500)] * 9)
