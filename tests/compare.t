@@ -482,6 +482,24 @@ class Launches(Case):
                          (2, 'compare: error: stdout: No space left on device\n'))
 
 
+    @each(('stdin', '<&-'), ('stderr', '2>&-'), ('both', '<&- 2>&-'))
+    def closed(self, closes):
+        commands = self.plan(A=map(row, noise(6)), B=map(row, noise(6)))
+        run = self.start('-n', '6', '--prepare', 'echo noise >&2', *commands,
+                         shell='exec "$0" "$@" ' + closes)
+        out, err = run.communicate(timeout=60)
+        self.assertEqual((run.returncode, err), (0, '' if '2' in closes else 'noise\n' * 14))
+        self.matches(out, 'A  run A.plan -- p\n...all rows are in x.csv\n')
+        self.assertEqual(self.compare('x.csv', csv_file=None), (0, '', out))
+
+    @each(('stdout', '>&-', 'compare: error: stdout: Bad file descriptor\n'),
+          ('stdout and stderr', '>&- 2>&-', ''), ('all', '<&- >&- 2>&-', ''))
+    def closed_before_the_first_launch(self, closes, error):
+        run = self.start(*self.plan(A=map(row, noise(6))), shell='exec "$0" "$@" ' + closes)
+        _, err = run.communicate(timeout=60)
+        self.assertEqual((run.returncode, err, os.path.exists('x.csv')), (2, error, False))
+
+
 class Failures(Case):
     def test_in_turn_0(self):
         commands = self.plan(A=[row(500)], B=['echo noise; echo srun: error: wrong; exit 3'])
