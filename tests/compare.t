@@ -619,6 +619,45 @@ class Signals(Case):
         run.send_signal(signal.SIGINT)
         self.assertEqual((run.communicate(timeout=60), run.returncode), (('', ''), 130))
 
+    def interrupt(self, *_):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def test_before_the_first_launch(self):
+        real = compare.csv.writer
+        with mock.patch.object(compare.csv, 'writer', lambda *a, **b: self.interrupt() or
+                               real(*a, **b)):
+            status, err, out = self.compare(*self.plan(A=[row(500)] * 11))
+        self.assertEqual((status, err, out, os.path.exists('x.csv')), (130, '', '', False))
+
+    def test_while_the_last_row_is_written(self):
+        def write(record):
+            if record.time_ms == 499:
+                self.interrupt()
+            return texts(record)
+        texts = compare.texts
+        with mock.patch.object(compare, 'texts', write):
+            status, err, out = self.compare('-n', '6', *self.plan(A=[row(500)] * 6 + [row(499)]))
+        self.assertEqual((status, err, len(self.rows())), (130, '', 7))
+        self.matches(out, '...\nA  6 launches ...')
+
+    def test_during_the_summary(self):
+        """Nobody reads it from the pipe, which is full."""
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writer, bytes(4096))
+        os.set_blocking(writer, True)
+        run = self.start('-n', '6', *self.plan(A=[row(500)] * 7), pass_fds=[writer],
+                         shell='exec "$0" "$@" >&%d' % writer)
+        self.poll(lambda: os.path.exists('x.csv') and len(self.rows()) == 7)
+        try:
+            self.poll(lambda: run.send_signal(signal.SIGINT) or run.poll() is not None)
+        finally:
+            os.close(reader)
+            os.close(writer)
+        self.assertEqual((run.communicate(timeout=60), run.returncode), (('', ''), -signal.SIGINT))
+
     def test_ctrl_c_at_a_terminal_and_the_line_of_progress(self):
         hangs = 'echo >hangs; sleep 1000'
         commands = self.plan(A=[*map(row, noise(7)), hangs], B=map(row, noise(10)))
