@@ -6,6 +6,7 @@ import contextlib
 import csv
 import errno
 import glob
+import operator
 import os
 import pty
 import random
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from unittest import mock
 
 sys.dont_write_bytecode = True
@@ -145,6 +147,26 @@ class Statistics(Case):
           ('two digits', 100, 5, 5, 210 // 10 * 10 + 90), ('not fewer than six', 6, 1, 50, 6))
     def launches_needed(self, turns, half, wanted, count):
         self.assertEqual(needed(turns, half, wanted), count)
+
+    @each(('differences', 'exec', operator.sub, operator.add, 0, (58.4, 68.4, 78.4, 88.4, 98.4)),
+          ('ratios', 'time', operator.truediv, operator.mul, 1, (100., 150., 200., 300., 400.)))
+    def ties(self, phase, step, join, equal, ticks):
+        """The verdicts on times in ticks of 10 ms are those of exact arithmetic."""
+        chance, critical, count = random.Random(7), {9: 5, 10: 8, 12: 13}, 0
+        for _ in range(2000):
+            pairs = [(chance.choice(ticks[:-1]), chance.choice(ticks[1:]))
+                     for _ in range(chance.choice([*critical]))]
+            steps = [step(Fraction(str(b)), Fraction(str(a))) for a, b in pairs]
+            means = sorted(join(one, other) for i, one in enumerate(steps)
+                           for other in steps[:i + 1])
+            place = critical[len(pairs)]
+            found = compare.difference(*sides(
+                [{phase + '_ms': value} for value in pair] for pair in pairs), phase)
+            self.assertEqual([(limit > 0) - (limit < 0) for limit in found[1:]],
+                             [(limit > equal) - (limit < equal)
+                              for limit in (means[place], means[-1 - place])], pairs)
+            count += equal in (means[place], means[-1 - place])
+        self.assertGreater(count, 100)
 
 
 class Words(Case):
