@@ -262,6 +262,12 @@ no difference found: B takes between 0.0 % less and 0.0 % more time than A
 no difference found: C takes between 0.0 % less and 0.0 % more time than A
 ...''')
 
+    def test_properties_that_are_unknown_or_numbers(self):
+        both = sides([(dict(nodes='16'), dict(nodes='4', executable_bytes=8.)),
+                      (dict(nodes='4'), dict(nodes='4'))])
+        self.assertEqual(list(compare.properties_that_differ(both)), [
+            'nodes: 4 or 16 in A, 4 in B', 'executable_bytes: - in A, 8 or - in B'])
+
     def test_a_single_command(self):
         status, err, out = self.compare(*self.plan(A=map(row, noise(10))))
         self.assertEqual((status, err), (0, ''))
