@@ -311,7 +311,9 @@ the first launch of each is not counted; all rows are in x.csv
 
     @each(('no time', r',\d+\.\d+,', ',x,'), ('time 0', r',\d+\.\d+,', ',0,'),
           ('an endless phase', ',10.000,', ',inf,'), ('no turn', ',1,10,0,', ',?,10,0,'),
-          ('too few cells', ',PMIx,', ','), ('too many', ',PMIx,', ',PMIx,,'))
+          ('too few cells', ',PMIx,', ','),
+          ('a command of two lines', ',run A', r',"run A\nno difference found\nrun A"'),
+          ('a return in a command', ',run A', ',run \rA'), ('too many', ',PMIx,', ',PMIx,,'))
     def damaged(self, old, new):
         self.compare(*self.plan(A=map(row, noise(10))))
         with open('x.csv') as file:
@@ -322,6 +324,24 @@ the first launch of each is not counted; all rows are in x.csv
         self.assertEqual(self.compare('x.csv', csv_file=None), (
             2, "compare: error: line 3 of 'x.csv' is damaged; delete this line, or use the "
             'original file\n', ''))
+
+    @each(('turns', '%d,3000', '-', 'more than 300 turns'),
+          ('turns after the last', '%d,300', '-', 'more than 300 turns'),
+          ('commands', '1,10', '%d', 'more than 4 commands'))
+    def too_many(self, turns, command, error):
+        """compare would read them for minutes."""
+        self.compare('-n', '6', *self.plan(A=map(row, noise(6))))
+        with open('x.csv') as file:
+            header, *_, last = file.read().splitlines()
+        with open('x.csv', 'w') as file:
+            print(header, file=file)
+            for i in range(1, 3000):
+                cells = re.sub(',6,6,0,run A.plan -- p,$', ',%s,0,%s,' % (turns, command), last)
+                print(cells.replace('%d', str(i)), file=file)
+        began = time.monotonic()
+        self.assertEqual(self.compare('x.csv', csv_file=None), (
+            2, "compare: error: 'x.csv' has %s; use the original file\n" % error, ''))
+        self.assertLess(time.monotonic() - began, 10)
 
     def test_the_columns_are_aligned_whatever_their_digits(self):
         both = sides([[dict(time_ms=1000., init_ms=91.7)] * 2] * 7)
