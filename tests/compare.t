@@ -458,8 +458,8 @@ class Launches(Case):
           ('too few', ['-n', '5', 'a -- b'], "-n must be a whole number from 6 to 300, not '5'"),
           ('too many', ['-n', '301', 'a -- b'],
            "-n must be a whole number from 6 to 300, not '301'"),
-          ('no time', ['-t', '0', 'a -- b'], "-t must be a whole number of seconds, from 1 to 999999, "
-           "not '0'"),
+          ('no time', ['-t', '0', 'a -- b'], "-t must be a whole number of seconds, from 1 to "
+           "999999, not '0'"),
           ('five commands', ['a -- b'] * 5, '5 commands; at most 4 can be compared'),
           ('prepare twice', ['--prepare', 'a', '--prepare', 'b', 'a -- b', 'a -- b', 'a -- b'],
            'give --prepare once, or once for each command'),
