@@ -1232,7 +1232,9 @@ class Log(Case):
         ('a hole', 0, '30', 29, lambda row: '\0' * 30000 + '\n' + row),
         ('two rows in one line', 0, '30', 29, lambda row: row + row),
         *((number, 0, '30', 29, lambda row, number=number: row.replace(',20.000,', number, 1))
-          for number in (',inf,', ',1e308,', ',-inf,')))
+          for number in (',inf,', ',1e308,', ',-inf,', ',infinity,', ',nan,', ',2_0.0,', ', 20.0,',
+                         ',2e1,', ',+20.0,', ',2\xd9\xa00.0,', ',20.0.0,', ',2-0,', ',-,',
+                         ',%s.000,' % ('1' * 14))))
     def is_damaged(self, status, line, number, damage):
         rows = log((60, 0, 'init'))
         rows[number - 1] = damage(rows[number - 1])

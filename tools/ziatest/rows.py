@@ -5,13 +5,16 @@ columns that an older version lacks are unknown.
 """
 import collections
 import csv
+import functools
 import hashlib
 import operator
 import re
 
 LONGEST_LINE = 10000  # bytes; a longer one counts as several parts of a line
 LEAST_TIME = 0.001  # ms; a row has three decimals, and compare needs the logarithm
-LARGEST = 1e12  # ms or bytes; inf in a damaged row would end in an error much later
+# The numbers in a row, joined; each is such as -999999999999.999 ms. float() also takes 1_0, blanks,
+# inf and the digits of any script, and inf in a damaged row would end in an error much later.
+NUMBERS = re.compile(r'[-0-9.]{0,17}(,[-0-9.]{0,17})*\Z')
 CONTROL = re.compile('[\0-\x1f\x7f]')
 STARTED = re.compile(r'[12][0-9]{3}-(0[1-9]|1[0-2])-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.'
                      r'[0-9]{6}Z\Z')
@@ -77,7 +80,7 @@ class File:
 
     def lines(self):
         """Yields its lines. Only the last line of a truncated file lacks a newline."""
-        for line in iter(lambda: self.file.readline(LONGEST_LINE), b''):
+        for line in iter(functools.partial(self.file.readline, LONGEST_LINE), b''):
             self.sha256.update(line)
             yield line.decode('utf-8', 'replace')
 
@@ -95,12 +98,11 @@ class File:
             if is_start and (not text or text[0] == '#'):
                 continue
             cells = split(text) if is_start and not self.is_cut else []
-            if is_header(cells, record):
-                make, self.columns = maker(cells, record), cells
-                continue
             row = make and make(cells)
             if row and row.is_whole():
                 yield row
+            elif is_header(cells, record):
+                make, self.columns = maker(cells, record), cells
             elif self.line not in self.damaged[-1:]:
                 self.damaged.append(self.line)
 
@@ -126,21 +128,22 @@ def maker(names, record):
     It returns None if there are more or fewer cells, or if a number is malformed or absurd."""
     # What a file lacks stands behind its last cell, where make() appends an empty one.
     places = [names.index(name) if name in names else len(names) for name in record._fields]
-    choose = operator.itemgetter(*places)
     numbers = [place for place, name in enumerate(record._fields)
                if name.endswith(('_ms', '_bytes', 'faults'))]
+    choose, choose_numbers = operator.itemgetter(*places), operator.itemgetter(*numbers)
 
     def make(cells):
         if len(cells) != len(names):
             return None
         chosen = [*choose([*cells, ''])]
+        if not NUMBERS.match(','.join(choose_numbers(chosen))):
+            return None
         try:
             for place in numbers:
                 chosen[place] = float(chosen[place] or 'nan')
         except ValueError:
             return None
-        is_absurd = any(abs(chosen[place]) > LARGEST for place in numbers)
-        return None if is_absurd else record._make(chosen)
+        return record._make(chosen)
     return make
 
 def number(text):
