@@ -3,6 +3,7 @@ import array
 import collections
 import itertools
 import math
+import operator
 import statistics
 import sys
 
@@ -35,7 +36,7 @@ class Ranks:
         self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
         self.own = array.array('f')  # the largest sum of parts that a rank has
         self.slowest = []  # this rank
-        for _, ranks in itertools.groupby(file.rows(Rank), lambda rank: rank.node):
+        for _, ranks in itertools.groupby(file.rows(Rank), operator.attrgetter('node')):
             if len(self.hosts) == MOST_NODES:
                 raise Unreadable(f'{file.name} has more than {MOST_NODES} nodes')
             self.add_node(list(ranks))
@@ -47,34 +48,36 @@ class Ranks:
         del self.slowest  # A job may have millions of ranks.
 
     def add_node(self, ranks):
-        self.check(ranks)
-        parts = [(rank.spawn_ms + (0 if math.isnan(rank.daemon_ms) else rank.daemon_ms),
-                  rank.exec_ms, rank.setup_ms, rank.init_ms, rank.exchange_ms) for rank in ranks]
-        own = [sum(known(each)) for each in parts]
-        self.hosts.append(sys.intern(ranks[0].host))
+        """Adds the next node. This is done by columns, because a job may have millions of ranks."""
+        columns = Rank._make(zip(*ranks))
+        self.check(columns)
+        parts = [[spawn + (daemon if daemon == daemon else 0)
+                  for daemon, spawn in zip(columns.daemon_ms, columns.spawn_ms)],
+                 columns.exec_ms, columns.setup_ms, columns.init_ms, columns.exchange_ms]
+        own = [*map(sum, zip(*([time if time == time else 0 for time in part] for part in parts)))]
+        self.hosts.append(sys.intern(columns.host[0]))
         self.own.append(max(own))
         self.slowest.append(ranks[own.index(max(own))])
-        for part, of_ranks in zip(PARTS, zip(*parts)):
+        for part, of_ranks in zip(PARTS, parts):
             self.parts[part].append(max(known(of_ranks), default=math.nan))
-        self.warm += all(rank.faults == 0 for rank in ranks)
+        self.warm += not any(columns.faults)  # NaN is true.
         self.count += len(ranks)
 
-    def check(self, ranks):
+    def check(self, columns):
         """Notes what is wrong with the ranks of the next node."""
         if not self.count:
-            self.started = ranks[0].started
-        number = str(len(self.hosts) + 1)
-        for place, rank in enumerate(ranks, self.count):
-            if rank.rank != str(place):
-                self.wrong = self.wrong or f'expected rank {place}, found rank {rank.rank[:9]}'
-            elif rank.started != self.started:
+            self.started = columns.started[0]
+        number, count = str(len(self.hosts) + 1), len(columns.rank)
+        for place, rank, started in zip(itertools.count(self.count), columns.rank, columns.started):
+            if rank != str(place):
+                self.wrong = self.wrong or f'expected rank {place}, found rank {rank[:9]}'
+            elif started != self.started:
                 self.wrong = self.wrong or f'rank {place} has the start ' \
-                    f'{rank.started[:27] or "-"}, not {self.started[:27] or "-"}'
-            if rank.completed_ms > self.completed:
-                self.completed = rank.completed_ms
-        if ranks[0].node != number or len({rank.host for rank in ranks}) > 1:
+                    f'{started[:27] or "-"}, not {self.started[:27] or "-"}'
+        self.completed = max([self.completed, *known(columns.completed_ms)])
+        if columns.node[0] != number or len(set(columns.host)) > 1:
             self.wrong = self.wrong or f'the rows of node {number} are incomplete or out of order'
-        elif self.count != len(ranks) * len(self.hosts):
+        elif self.count != count * len(self.hosts):
             self.wrong = self.wrong or f'node {number} has more or fewer ranks than those before it'
 
     def name_nodes(self):
