@@ -1022,7 +1022,7 @@ class Hostile(Case):
     @each(
         ('a link', 'output/8-1.txt is not a regular file', 'ln -sf /dev/zero output/8-1.txt'),
         ('a link to a directory', 'output is not a directory', 'mv output x; ln -s x output'),
-        ('1.1 GB', 'more than 1 GiB, up to ...', 'truncate -s 1100M ranks-4-1.csv'))
+        ('17 GiB', 'more than 16 GiB, up to ...', 'truncate -s 17G ranks-4-1.csv'))
     def refuses_a_directory(self, error, command):
         flawless().write('it')
         subprocess.check_call('cd it; ' + command, shell=True)
@@ -1036,7 +1036,7 @@ class Hostile(Case):
         ('two jobs', 'it/output/... is a duplicate', 'cp -r it job', 'job it/output'),
         ('a file twice', 'it/results.csv is a duplicate', 'true',
          '--hard-dereference it it/results.csv'),
-        ('more than may be read, which is not needed', 'more than 1 GiB, up to it/core',
+        ('more than may be read, which is not needed', 'more than 0 GiB, up to it/core',
          'truncate -s 1M it/core', 'it/core it'))
     def refuses_packed(self, error, command, members):
         flawless().write('it')
@@ -1044,6 +1044,11 @@ class Hostile(Case):
                               % (command, members), shell=True)
         with mock.patch('ziatest.job.LARGEST_JOB', 1 << 20):
             self.refused('bad.tgz: ' + error, 'bad.tgz')
+
+    def test_four_gigabytes(self):
+        flawless().write('it')
+        os.truncate(write('it/core', ''), 4 << 30)
+        self.assertEqual(self.run_summarize('it'), (0, '', SUMMARY))
 
     @each(('an archive that is cut', lambda archive: archive[:2000]),
           ('noise', lambda archive: random.Random(1).getrandbits(800000).to_bytes(100000, 'big')))

@@ -18,7 +18,7 @@ from .ranks import Ranks
 from .rows import File, Row, known, number
 from .text import plural
 
-LARGEST_JOB = 1 << 30  # bytes of all files
+LARGEST_JOB = 16 << 30  # bytes of all files, such as 70 launches of 10,000 nodes x 128
 MOST_LAUNCHES = 6000  # of a job
 GZIP, TAR = b'\x1f\x8b', slice(257, 262)  # how an archive begins, and where a tar has 'ustar'
 JOB_FILE = re.compile(r'(?:.*/)?(?P<name>environment\.txt|build\.txt|changes\.diff|'
@@ -65,7 +65,7 @@ def job_files(path):
     names = set()
     for name, is_file, end, open_ in (in_archive if os.path.isfile(path) else in_directory)(path):
         if end > LARGEST_JOB:
-            raise Unreadable(f'more than 1 GiB, up to {name}')
+            raise Unreadable(f'more than {LARGEST_JOB >> 30} GiB, up to {name}')
         match = JOB_FILE.match(name)
         if match and (not is_file or match['name'] in names):
             raise Unreadable(f'{name} is {"a duplicate" if is_file else "not a regular file"}')
