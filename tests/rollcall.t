@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 from unittest import mock
 
 sys.dont_write_bytecode = True
@@ -20,7 +21,7 @@ from tap import each  # noqa: E402
 TOP = os.path.realpath(tap.top)
 summarize = tap.load('summarize')
 from ziatest import Unreadable  # noqa: E402
-from ziatest.names import expand, fold, fold_for_slurm  # noqa: E402
+from ziatest.names import expand, fold, fold_for_slurm, fold_within  # noqa: E402
 from ziatest.rollcall import Roll  # noqa: E402
 
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
@@ -427,6 +428,19 @@ class Names(Case):
     def test_what_slurm_accepts(self):
         names = ['a1b1', 'a2b1', 'r1n1', 'r1n2', 'r2n1', 'r2n2', 'x1s', 'x2s']
         self.assertEqual(fold_for_slurm(names), 'a1b1,a2b1,r[1-2]n[1-2],x1s,x2s')
+
+    @each(('nothing', 'n[1,3]', 6), ('numbers', 'n[1,...]', 5), ('names', 'a,...', 3, 'a', 'b', 'c'),
+          ('no part of a long name', 'longer1,...', 3, 'longer1', 'shorter'),
+          ('no part of the only name', 'longer1', 3, 'longer1'))
+    def lists_that_are_too_long_lose(self, want, most, *names):
+        self.assertEqual(fold_within(names or ['n1', 'n3'], most), want)
+
+    def test_names_with_thousands_of_numbers(self):
+        names = ['%d' % i + '1a%da' % i * 500 for i in range(200)]
+        began = time.process_time()
+        folded = fold(names)
+        self.assertLess(time.process_time() - began, 2)
+        self.assertEqual(sorted(expand(folded)), sorted(names))
 
 
 class Summarize(Case):

@@ -660,6 +660,12 @@ linux (node 4)             0.0   0.0  900.0         -
                          ['slow: linux (node 4)'])
         self.assertEqual(self.texts('pictures/nodes.svg')[-1], 'linux (node [1-8])')
 
+    def test_names_that_slurm_would_refuse_if_they_were_folded(self):
+        self.says(0, 'Slow nodes: 2 of 8, n2-ib,n3-ib; ms above the median of all nodes\n',
+                  lambda files: [files.sub(name, ',(n[0-9]),', r',\1-ib,')
+                                 for name in files if name.startswith('ranks-')],
+                  late='2:init:900 3:init:900')
+
     def test_two_nodes_of_the_same_name_among_others(self):
         ranks = flawless(late='4:init:900')['ranks-8-1.csv'].replace(',n5,', ',n4,')
         self.matches(self.run_summarize(write('r.csv', ranks))[2],

@@ -5,6 +5,7 @@ import re
 from . import Unreadable
 
 MOST_NODES = 100000  # of a launch
+MOST_RANGES = 8  # in a folded name: more are not real, and would take long
 NUMBER = re.compile('([0-9]{1,18})')  # in a name
 # A word of a list of names, such as r[1-2]n[01-03,7]
 RANGE = '[0-9]{1,18}(?:-[0-9]{1,18})?'
@@ -25,37 +26,40 @@ def number_ranges(numbers):
     folded = ','.join('-'.join(each) for each in ranges)
     return f'[{folded}]' if numbers[1:] else folded
 
-def fold(hosts):
+def fold(hosts, for_slurm=False):
     """Folds names that differ only in numbers, as Slurm does, from the rightmost number to the
-    leftmost: r[1-2]n[1-3]."""
+    leftmost: r[1-2]n[1-3]. Slurm itself rejects text after the last bracket: r[1-2]s."""
     shapes = collections.defaultdict(list)  # names that differ only in numbers
     for host in sorted(set(hosts), key=by_name):
         parts = NUMBER.split(host)
         shapes[tuple(parts[::2])].append(parts)
     folded = []
     for alike in shapes.values():
+        whole = [*map(''.join, alike)]
         varies = [place for place, column in enumerate(zip(*alike)) if len(set(column)) > 1]
-        for place in reversed(varies):
+        for place in varies[:-MOST_RANGES - 1:-1]:
             groups = collections.defaultdict(list)
             for parts in alike:
                 groups[tuple(parts[:place]), tuple(parts[place + 1:])].append(parts[place])
             alike = [[*before, number_ranges(numbers), *after]
                      for (before, after), numbers in groups.items()]
-        folded += map(''.join, alike)
+        words = [*map(''.join, alike)]
+        is_rejected = for_slurm and any(']' in word[:-1] and word[-1] != ']' for word in words)
+        folded += whole if is_rejected else words
     return ','.join(folded)
 
-def fold_within(hosts, most):
-    """Folds names, and cuts the list at about MOST characters."""
-    names = fold(hosts)
-    if len(names) > most:
-        names = names[:most].rpartition(',')[0] + ',...'
-        names += ']' * (names.count('[') - names.count(']'))
-    return names
-
 def fold_for_slurm(hosts):
-    """Folds names, except those with text after the last bracket: Slurm rejects r[1-2]s."""
-    return ','.join(word if re.match(r'[^[]*\Z|.*\]\Z', word) else ','.join(expand(word))
-                    for word in WORD.findall(fold(hosts)))
+    return fold(hosts, for_slurm=True)
+
+def fold_within(hosts, most, for_slurm=False):
+    """Folds names, and cuts the list after about MOST characters, but not within the first name. A
+    list that is cut ends in ,... or ,...]"""
+    names = fold(hosts, for_slurm)
+    end = max(names.rfind(',', 0, most), names.find(','))
+    if len(names) <= most or end < 0:
+        return names
+    cut = names[:end] + ',...'
+    return cut + ']' * (cut.count('[') - cut.count(']'))
 
 def expand(text):
     """Returns the names in a list such as r[1-2]n[01-03],login."""
