@@ -13,6 +13,7 @@ import math
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -195,6 +196,27 @@ class Program(Case):
           ('a job that does not exist', '"$0" nowhere', 'nowhere: No such file or directory'))
     def fails(self, shell, error):
         self.assertEqual(self.command(shell=shell), (2, 'summarize: error: %s\n' % error, ''))
+
+    @each(('closed, and an error', '"$0" nowhere 2>&-', 2, ''),
+          ('closed, and no error', '"$0" job 2>&-', 0, SUMMARY),
+          ('closed, and a wrong option', '"$0" --wrong 2>&-', 2, '...'),
+          ('full', '"$0" nowhere 2>/dev/full', 2, ''))
+    def with_stderr(self, shell, status, out):
+        got, _, printed = self.command(shell=shell)
+        self.matches(printed, out)
+        self.assertEqual(got, status)
+
+    @each(('stdin', '"$0" job <&-', 0), ('all three', '"$0" job <&- >&- 2>&-', 2))
+    def without(self, shell, status):
+        self.assertEqual(self.command(shell=shell), (status, '', '' if status else SUMMARY))
+
+    def test_ctrl_c(self):
+        os.mkfifo('log')
+        process = subprocess.Popen([PROGRAM, 'log'], stderr=subprocess.PIPE)
+        with open('log', 'w'):  # waits for the program
+            process.send_signal(signal.SIGINT)
+            self.assertEqual((process.wait(60), process.stderr.read()), (-signal.SIGINT, b''))
+        process.stderr.close()
 
     def test_a_picture_for_which_there_is_no_space(self):
         status, err, _ = self.command(shell='ulimit -f 1; "$0" --pictures large job | cat')
