@@ -14,6 +14,7 @@ import random
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tarfile
@@ -219,8 +220,13 @@ class Program(Case):
         process.stderr.close()
 
     def test_a_picture_for_which_there_is_no_space(self):
+        os.mkdir('large')
+        write('large/scaling.svg', 'old')
         status, err, _ = self.command(shell='ulimit -f 1; "$0" --pictures large job | cat')
-        self.matches(err, 'summarize: error: the output: File too large\n')
+        self.matches(err, 'summarize: error: large/scaling.svg: File too large\n')
+        self.assertEqual(os.listdir('large'), ['scaling.svg'])
+        with open('large/scaling.svg') as file:
+            self.assertEqual(file.read(), 'old')
 
     def test_a_limit_on_memory_below_that_of_summarize(self):
         self.assertEqual(self.command(shell='ulimit -d 400000; "$0" job'), (0, '', SUMMARY))
@@ -1661,7 +1667,10 @@ class Pictures(Case):
         write('mine', 'mine\n')
         os.mkdir('pictures')
         os.symlink('../mine', 'pictures/ranks.svg')
+        before = os.umask(0o027)
         self.draw()
+        os.umask(before)
+        self.assertEqual(stat.S_IMODE(os.lstat('pictures/ranks.svg').st_mode), 0o640)
         with open('mine') as file:
             self.assertEqual(file.read(), 'mine\n')
 
