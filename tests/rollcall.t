@@ -504,6 +504,16 @@ class Summarize(Case):
         self.matches(err, error)
         self.assertEqual((status, out), (2, ''))
 
+    def test_a_variable_that_is_no_list(self):
+        with open('output', 'w') as file:
+            file.write(output(4))
+        done = subprocess.run([os.path.join(TOP, 'tools/summarize'), 'output'],
+                              env=dict(os.environ, SLURM_JOB_NODELIST='a['),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (
+            2, b'', b'summarize: error: SLURM_JOB_NODELIST: not a list of nodes; write it like '
+            b'n[1-4,7]\n'))
+
     def test_nodes_of_something_else(self):
         job = os.path.join(TOP, 'example-output/submission')
         done = subprocess.run([os.path.join(TOP, 'tools/summarize'), '--nodes', 'n1', job],

@@ -718,6 +718,12 @@ class RanksFile(Case):
     def ranks(self):
         return flawless(late='3:daemon:900 4:exchange:200', SWEEP='16', RUNS='1')['ranks-16-1.csv']
 
+    def test_a_newline_in_its_name(self):
+        name = write('r\nSlow nodes: none\n', self.ranks())
+        self.matches(self.run_summarize('--pictures', '.', name)[2],
+                     'r?Slow nodes: none?: 16 nodes, ...')
+        self.matches(self.texts('ranks.svg')[1], 'r?Slow nodes: none?: 16 nodes, 2099 ms; ...')
+
     def test_slow_nodes(self):
         self.matches(''.join(map(str, self.run_summarize(write('r.csv', self.ranks())))), '''\
 0r.csv: 16 nodes, 32 ranks, the last at 2099.0 ms
