@@ -16,7 +16,7 @@ die() {	# MESSAGE
 }
 
 # Ends what is left of job/launches and its process group, which are $!. Before setsid, there is no
-# such group, and a shell that has just been forked may lose a signal. From now on, none is heard.
+# such group, and a shell that has just been forked may lose a signal. Meanwhile, none is heard.
 end_launches() {
 	trap '' TERM
 	for signal in TERM TERM TERM TERM TERM TERM TERM TERM TERM TERM KILL; do
@@ -26,7 +26,13 @@ end_launches() {
 	test -n "$(ls "$result/output" 2>/dev/null)" ||
 		die 'the job was ended before its first launch; nothing was measured'
 }
-result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-${SLURM_JOB_ID-} summary='' ending=''
+
+# Ends the summary, which may take more time than is left. The archive is packed without it.
+end_summary() {
+	ending='the job is ending'
+	test -z "$summarizer" || kill "$summarizer" 2>/dev/null
+}
+result=ziatest-${SLURM_CLUSTER_NAME:-unknown}-${SLURM_JOB_ID-} summarizer='' ending=''
 trap end_launches TERM
 
 # ---- Edit from here to the next line of dashes; NAME=VALUE arguments take precedence ----
@@ -88,20 +94,43 @@ for launch in $launches; do
 	fi
 done
 grep -arLE '^(status|not launched)' "$result/output" | sed 's/$/ is not complete/'
-(cd "$result" && rm -f nodes lost &&
+trap end_summary TERM
+(trap '' TERM && cd "$result" && rm -f nodes lost &&
 	find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS)
-test -n "$ending" || summary=$(
-	env -u PYTHONHOME -u PYTHONPATH timeout -s KILL 60 \
-		tools/summarize --pictures "$result" "$result"
-)
-status=$?
-test -z "$summary" || printf '%s\n' "$summary" >"$result/summary.txt"
+unset PYTHONHOME PYTHONPATH
+if [ -z "$ending" ]; then
+	bytes=$(du -sb "$result" | cut -f 1) began=$(date +%s)
+	limit=$((60 + ${bytes:-0} / 1000000))	# seconds; a tenth of that is usually enough
+	timeout -s KILL "$limit" tools/summarize --pictures "$result" "$result" \
+		>"$result/summary.txt" &
+	summarizer=$!
+	test -z "$ending" || end_summary
+	wait "$summarizer"
+	status=$? took=$(($(date +%s) - began))
+fi
+trap '' TERM
+test -s "$result/summary.txt" || rm -f "$result/summary.txt"
+if [ -e "$result/summary.txt" ]; then
+	why=''
+elif [ -n "$ending" ]; then
+	why=$ending
+elif [ "$status" -eq 137 ]; then
+	why="it was killed after $took s, by its limit of $limit s or for lack of memory"
+elif ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 6))'; then
+	why='this node has no Python 3.6 or later; use another computer'
+else
+	why='tools/summarize failed; see its error above'
+fi
 tar -czf "$result.part" "$result"
 if [ $? -gt 1 ] || ! mv "$result.part" "$result.tar.gz"; then	# 1: a file changed
 	die "cannot write $PWD/$result.tar.gz; what it would contain is in $result"
 fi
-advice="For a summary, run tools/summarize $result.tar.gz (it needs Python 3.6)"
-printf '%s\n' "${summary:-$advice}" \
-	"The archive is $PWD/$result.tar.gz, SHA-256 $(sha256sum <"$result.tar.gz" | cut -c -64)"
-test -z "$summary" || exit "$status"
+if [ -z "$why" ]; then
+	cat "$result/summary.txt"
+else
+	printf '%s\n' "There is no summary: $why" \
+		"For a summary, run tools/summarize $result.tar.gz"
+fi
+echo "The archive is $PWD/$result.tar.gz, SHA-256 $(sha256sum <"$result.tar.gz" | cut -c -64)"
+test -n "$why" || exit "$status"
 test -z "$(grep -rLx 'status 0' "$result/output")"

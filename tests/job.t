@@ -18,7 +18,7 @@ if [ -z "${JOB_TEST-}" ]; then
 	make -s -B -C "$tmp/small" MPICC=mpicc.openmpi PAD=4096 || exit 1
 	cat >"$tmp/small/tools/summarize" <<-'END'
 		#!/bin/sh
-		echo 'Ziatest: a stub of the summary'
+		eval "${SUMMARY-echo Ziatest: a stub of the summary}"
 		exit "${VERDICT:-0}"
 	END
 	cat >"$tmp/submit" <<-'END'
@@ -245,10 +245,23 @@ job no-python "PATH=$PWD/python:$PATH" --nodes=1 RUNS=1 PPN=1
 is 'no python3: an archive' "$left $status" './ziatest-virtual-ID.tar.gz 0'
 is 'no python3: no summary' "$(cd no-python && ls ziatest-*/s* 2>/dev/null)" ''
 like 'no python3: the log' "$log" \
-	'.*\|For a summary, run tools/summarize ziatest-[^|]*\|The archive is [^|]*'
+	'.*\|There is no summary: this node has no Python 3.6 or later; use another computer\|'\
+'For a summary, run tools/summarize ziatest-[^|]*\|The archive is [^|]*'
 job no-python-failed "PATH=$PWD/python:$PATH" --nodes=1 RUNS=1 PPN=1 SRUN_OPTIONS=--no-such-option
 is 'no python3 and a launch that failed: the status' "$left $status" './ziatest-virtual-ID.tar.gz 1'
 clone=small
+while IFS=, read -r case summary why; do
+	job "summary-$case" "SUMMARY='$summary'" --nodes=1 RUNS=1 PPN=1
+	is "no summary, $case: an archive without it, and the status" \
+		"$left $status $(tar -tzf "summary-$case"/*.gz | grep -c summary)" \
+		'./ziatest-virtual-ID.tar.gz 0 0'
+	like "no summary, $case: the log says why" "$log" ".*\|There is no summary: $why\|For a \
+summary, run tools/summarize ziatest-[^|]*\|The archive is [^|]*"
+done <<'END'
+killed,kill -KILL $$,it was killed after [0-9]* s, by its limit of 60 s or for lack of memory
+failed,echo an error >&2; exit 2,tools/summarize failed; see its error above
+ended,scancel --batch --signal=TERM $SLURM_JOB_ID; sleep 600,the job is ending
+END
 mkdir full
 printf '#!/bin/sh\ntouch "$2"\nexit 2\n' >full/tar
 chmod +x full/tar
@@ -364,7 +377,9 @@ case $* in
 *--node)
 	cat >/dev/null
 	printf '%s\n' "$*" >last ;;
-*) printf '%s\n' "$*" >arguments ;;
+*)
+	truncate -s 50M "$(echo ziatest-*/)large"
+	printf '%s\n' "$*" >arguments ;;
 esac
 END
 cat >slurm/scontrol <<'END'
@@ -394,6 +409,7 @@ case $limit-$1 in
 	shift
 	exec "$@" ;;
 -s-*)
+	echo "$2" >limit
 	shift 2
 	exec "$@" ;;
 *-scancel)	# takes until the job has gone on
@@ -461,6 +477,7 @@ is '10,000 nodes: two that do not respond' "$ends$(grep '^SYS\|_UN' large/z*/env
 	"10000-1 not launched: only 9998 of the 10000 nodes respond, not node-000007-a node-005000-a
 9998-1 status 0SYSTEM_NODES=3	NODES_UNUSED=1 down"
 is 'tar says that a file has changed: an archive' "$left" ./ziatest-unknown-ID.tar.gz
+is 'the limit of a summary of 50 MiB' "$(cat large/limit)" 112
 is 'the last step has the options of srun, too' "$(cat large/last)" "--comment=a  b --overlap \
 --ntasks-per-node=1 --nodelist=ziatest-unknown-77/nodes --nodes=9998 job/environment --node"
 
