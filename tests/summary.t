@@ -1302,6 +1302,12 @@ class Log(Case):
         self.logged(1, '\n...\nslower: ...', rows + every(
             minutes, 10, lambda i: 1.3, first=len(rows)))
 
+    def test_many_launches_take_little_memory(self):
+        write('log', text([HEADER, *every(15, 50000, lambda i: 1)]))
+        status, err, out = self.command('log', shell='ulimit -d 70000; exec "$0" "$@"')
+        self.matches(out, 'log: 50000 launches, ...')
+        self.assertEqual((status, err), (0, ''))
+
     def test_a_day_is_a_night(self):
         nights = {row.night for row in read(
             write('log.csv', text([HEADER, *every(30, 144, lambda i: 1)]))).launches}

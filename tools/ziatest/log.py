@@ -1,14 +1,20 @@
 """log - a log, the file of --csv of many launches, and its nights"""
 import collections
 import itertools
+import operator
+import sys
 from calendar import timegm
 
-from .rows import Row
+from .rows import LOG_PHASES, Row
 
 # In seconds: launches of one night are less than an hour apart, and begin within a day.
 HOUR, DAY = 3600, 86400
+# What is kept of a launch, because a log may have many: texts that repeat, and numbers
+TEXTS = 'nodes', 'ppn', 'program', 'daemon', 'fence_interface', 'outlier_host'
+NUMBERS = ('time_ms', 'faults', *(phase + '_ms' for phase in LOG_PHASES))
+texts_of, numbers_of = operator.attrgetter(*TEXTS), operator.attrgetter(*NUMBERS)
 # A launch in a log. LINE is the number of its line, NIGHT the start of its night's first launch.
-Logged = collections.namedtuple('Logged', (*Row._fields, 'line', 'night'))
+Logged = collections.namedtuple('Logged', ('started', *TEXTS, *NUMBERS, 'line', 'night'))
 
 class Log:
     """A file of --csv: its launches, in the order of the file; the places at which their starts go
@@ -25,7 +31,8 @@ class Log:
                 night = row.started
             if gap < -HOUR:
                 self.backward.append((file.line, last, row.started))
-            self.launches.append(Logged._make((*row, file.line, night)))
+            self.launches.append(Logged(row.started, *map(sys.intern, texts_of(row)),
+                                        *numbers_of(row), file.line, night))
             last = row.started
         self.damaged = file.damaged
 
