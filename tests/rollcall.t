@@ -419,10 +419,14 @@ class Names(Case):
           ('blanks', 'n1 n2', 'not a list of nodes; write it like n[1-4,7]'),
           ('backward', 'n1,n[4-1]', 'n[4-1] names no node: the range ends before it begins'),
           ('many', 'n[1-999999999999]', 'more than 100000 nodes'),
-          ('many in two brackets', 'n[1-999][1-999]', 'more than 100000 nodes'))
+          ('many in two brackets', 'n[1-999][1-999]', 'more than 100000 nodes'),
+          ('many in one', 'n[%s]' % ','.join(['1-99999'] * 100), 'more than 100000 nodes'),
+          ('many brackets', 'n[1-9]' + '[1]' * 8, 'more than 8 brackets in a name'))
     def are_refused(self, names, error):
+        began = time.process_time()
         with self.assertRaises(Unreadable) as caught:
             expand(names)
+        self.assertLess(time.process_time() - began, 1)
         self.assertEqual(str(caught.exception), error)
 
     def test_what_slurm_accepts(self):

@@ -67,6 +67,8 @@ def expand(text):
     if not words or ','.join(words) != text:
         raise Unreadable('not a list of nodes; write it like n[1-4,7]')
     for word in words:
+        if word.count('[') > MOST_RANGES:
+            raise Unreadable(f'more than {MOST_RANGES} brackets in a name')
         alike = ['']
         for i, part in enumerate(re.split(r'\[(.*?)\]', word)):  # Every other part was in brackets.
             numbers = numbers_in(part) if i % 2 else [part]
@@ -79,9 +81,11 @@ def expand(text):
     return names
 
 def numbers_in(ranges):
-    """Returns the numbers in 01-03,7."""
+    """Returns the numbers in 01-03,7; if they are too many, not all of them."""
     numbers = []
     for each in ranges.split(','):
+        if len(numbers) > MOST_NODES:
+            break
         first, _, last = each.partition('-')
         last = min(int(last or first), int(first) + MOST_NODES)
         numbers += [str(number).zfill(len(first)) for number in range(int(first), last + 1)]
