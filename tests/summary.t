@@ -1062,6 +1062,7 @@ class Hostile(Case):
     @each(
         ('a link', 'output/8-1.txt is not a regular file', 'ln -sf /dev/zero output/8-1.txt'),
         ('a link to a directory', 'output is not a directory', 'mv output x; ln -s x output'),
+        ('a copy of a file', 'old/results.csv is a duplicate', 'mkdir old; cp results.csv old'),
         ('17 GiB', 'more than 16 GiB, up to ...', 'truncate -s 17G ranks-4-1.csv'))
     def refuses_a_directory(self, error, command):
         flawless().write('it')
@@ -1074,6 +1075,8 @@ class Hostile(Case):
         ('a link whose path contains newlines', 'it/?PASS?/results.csv is not a regular file',
          'ln -sf /etc/passwd it/results.csv', "--transform='s,it/res,it/\\nPASS\\n/res,' it"),
         ('two jobs', 'it/output/... is a duplicate', 'cp -r it job', 'job it/output'),
+        ('a copy of a file', 'it/old/results.csv is a duplicate',
+         'mkdir it/old; cp it/results.csv it/old', '--sort=name it/results.csv it/old'),
         ('a file twice', 'it/results.csv is a duplicate', 'true',
          '--hard-dereference it it/results.csv'),
         ('more than may be read, which is not needed', 'more than 0 GiB, up to it/core',

@@ -50,14 +50,15 @@ def in_archive(path):
                    member.offset_data + member.size, lambda: archive.extractfile(member))
 
 def in_directory(path):
-    """Yields the same for what is in a directory and in its subdirectory output."""
+    """Yields the same for what is in a directory, at any depth, as in an archive of it."""
     if os.path.islink(os.path.join(path, 'output')):
         raise Unreadable('output is not a directory')
     end = 0
-    for file in [*pathlib.Path(path).glob('*'), *pathlib.Path(path).glob('output/*')]:
-        end += file.lstat().st_size
-        yield (str(file.relative_to(path)), not file.is_symlink() and file.is_file(), end,
-               lambda: file.open('rb'))
+    for directory, *names in os.walk(path):
+        for file in (pathlib.Path(directory, name) for name in sorted(itertools.chain(*names))):
+            end += file.lstat().st_size
+            yield (str(file.relative_to(path)), not file.is_symlink() and file.is_file(), end,
+                   lambda: file.open('rb'))
 
 def job_files(path):
     """Yields the files of a job. Read each before asking for the next."""
