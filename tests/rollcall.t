@@ -433,7 +433,8 @@ class Names(Case):
         names = ['a1b1', 'a2b1', 'r1n1', 'r1n2', 'r2n1', 'r2n2', 'x1s', 'x2s']
         self.assertEqual(fold_for_slurm(names), 'a1b1,a2b1,r[1-2]n[1-2],x1s,x2s')
 
-    @each(('nothing', 'n[1,3]', 6), ('numbers', 'n[1,...]', 5), ('names', 'a,...', 3, 'a', 'b', 'c'),
+    @each(('nothing', 'n[1,3]', 6), ('numbers', 'n[1,...]', 5),
+          ('names', 'a,...', 3, 'a', 'b', 'c'),
           ('no part of a long name', 'longer1,...', 3, 'longer1', 'shorter'),
           ('no part of the only name', 'longer1', 3, 'longer1'))
     def lists_that_are_too_long_lose(self, want, most, *names):

@@ -12,8 +12,8 @@ import re
 
 LONGEST_LINE = 10000  # bytes; a longer one counts as several parts of a line
 LEAST_TIME = 0.001  # ms; a row has three decimals, and compare needs the logarithm
-# The numbers in a row, joined; each is such as -999999999999.999 ms. float() also takes 1_0, blanks,
-# inf and the digits of any script, and inf in a damaged row would end in an error much later.
+# The numbers in a row, joined; each is such as -999999999999.999 ms. float() would also take 1_0,
+# blanks, inf and the digits of any script; inf would end in an error much later.
 NUMBERS = re.compile(r'[-0-9.]{0,17}(,[-0-9.]{0,17})*\Z')
 CONTROL = re.compile('[\0-\x1f\x7f]')
 STARTED = re.compile(r'[12][0-9]{3}-(0[1-9]|1[0-2])-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.'

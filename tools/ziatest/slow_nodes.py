@@ -18,8 +18,8 @@ def slow_lines(slow, count):
         yield 'Slow nodes: none'
     else:
         hosts = hosts_of(slow)
-        yield f'Slow nodes: {len(hosts)} of {count}, {fold_within(hosts, 900, for_slurm=True)}; ms ' \
-            'above the median of all nodes'
+        names = fold_within(hosts, 900, for_slurm=True)
+        yield f'Slow nodes: {len(hosts)} of {count}, {names}; ms above the median of all nodes'
         parts = [part for part in PARTS
                  if part != 'setup' or known(node.excess[part] for node in slow)]
         yield from table([['node'] + parts] + [
