@@ -495,8 +495,8 @@ class Summarize(Case):
          'what it was doing; launch with -t. If you did, no rank reached MPI_Init: trace the '
          'launcher\n'),
         ('lines that are torn', COMMAND + says(2, INIT).replace('rank', '\n'), (),
-         'summarize: error: output: the lines of -t are torn, so that no node can be read in them; look at them, or '
-         'launch again without labels in front of each line\n'),
+         'summarize: error: output: the lines of -t are torn, so that no node can be read in them; '
+         'look at them, or launch again without labels in front of each line\n'),
         ('an output with a result', COMMAND + 'Time test was completed in   601.00 millisecs\n', (),
          'summarize: error: output: nothing to report: the launch has a result, and no rank was '
          'late\n'),

@@ -6,14 +6,14 @@ import sys
 
 def hold_streams():
     """Lets no other file take the place of a standard stream that is closed, and lets nothing fail
-    because stderr is. What is written to such a stdout fails when it is flushed."""
-    for number in 0, 1, 2:
+    because stderr is. Writing to a closed stdout fails, as it must."""
+    for number, flags in (0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDONLY)  # gets the lowest free number, which is this one
+            os.open(os.devnull, flags)  # gets the lowest free number, which is this one
     sys.stdout = sys.stdout or open(1, 'w', closefd=False)
-    sys.stderr = sys.stderr or open(os.devnull, 'w')
+    sys.stderr = sys.stderr or open(2, 'w', closefd=False)
 
 def printable(text):
     """TEXT with a blank for each tab, and a question mark for what is not printable ASCII"""
