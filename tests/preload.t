@@ -296,9 +296,9 @@ add_cases() {
 	spent='has spent [0-9]+ ms in MPI_Init: .*'
 	expect hang 124 "FAULT=hang AFTER=$dir/profiler.so \\
 		../ziatest -t 5 2 '$srun' sh ../after.sh ../program first file" \
-		"$timeout 0 on n1 $spent" \
+		"$timeout 0 .*on n1 $spent" \
 		"$error rank 0 .*on n1 is in .*sleep .*MPI_Init( \\[profiler\.so\\])?( < .*)?" \
-		"*$timeout [0-5] on n[123] has .* MPI_Init.*"
+		"*$timeout [0-5] .*on n[123] has .* MPI_Init.*"
 
 	# --where interrupts a slow MPI_Init, unless the program has only just begun by then. The
 	# program may use the same signal, or block it.
@@ -308,7 +308,7 @@ add_cases() {
 			"FAULT=slow AFTER=$dir/profiler.so ../ziatest -w 2.5 -t 90 2 '$srun' \\
 				sh ../after.sh ../program middle $options -i x file" \
 			"$result" '?ziaprobe: warning: --where interrupted .*' \
-			"?$note 0 on n1 $spent" \
+			"?$note 0 .*on n1 $spent" \
 			'?ziaprobe: note: rank 0 .*on n1 is in .*nanosleep .*MPI_Init.*' \
 			"*ziaprobe: note: .*"
 	done

@@ -73,7 +73,7 @@ add_cases() {
 	# A rank that times out gives the others a second to print their lines before its launcher
 	# sees it fail and ends the job. The rank of a process without a launcher is unknown.
 	expect patient 124 '../lasting ../ziaprobe $(../at 1 hour ago) 1 -t 9' \
-		"$error timeout of 9 s: a rank on login has spent [0-9]+ ms in MPI_Init: .*"
+		"$error timeout of 9 s: a rank .*on login has spent [0-9]+ ms in MPI_Init: .*"
 
 	# Wrong arguments: one error per job
 	expect none 2 'srun $four 2 ../ziaprobe' \

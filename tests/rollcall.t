@@ -114,8 +114,8 @@ class Odd(Case):
         text, waits = output(count, silent={node}), '%s nodes wait' % format(count - 1, ',')
         self.is_called(text, '%s in a fence\nnothing from n%d\n--exclude=n%d' % (
             waits, node, node), 'n[1-%d]' % count)
-        self.is_called(text, '%s in a fence\nnothing from ranks %d-%d, on 1 of %s nodes\n%s' % (
-            waits, PPN * node - 2, PPN * node - 1, format(count, ','), FIND))
+        self.is_called(text, '%s in a fence\nnothing from 1 of %s nodes\n%s' % (
+            waits, format(count, ','), FIND))
 
     def test_the_name_of_the_list(self):
         self.is_called(output(4, silent={3}), '3 nodes wait in a fence\nnothing from n3 (in '
@@ -125,9 +125,9 @@ class Odd(Case):
            '\n3 nodes wait in a fence\n--exclude=n3'),
           ('all of them wait', output(4), '4 nodes wait in a fence\n' + KILLED),
           ('one of them is silent', output(4, silent={3}), '3 nodes wait in a fence\n'
-           'nothing from ranks 4-5, on 1 of the nodes n[3,5-6]\n' + FIND),
+           'nothing from 1 of 4 nodes, among n[3,5-6]\n' + FIND),
           ('two of them are silent', output(5, silent={3, 5}), '3 nodes wait in a fence\n'
-           'nothing from ranks 4-5,8-9, on 2 of the nodes n[3,5-6]\n' + FIND))
+           'nothing from 2 of 5 nodes, among n[3,5-6]\n' + FIND))
     def only_some_nodes_of_the_job(self, text, want):
         self.is_called(text, want, 'n[1-6]', 'SLURM_JOB_NODELIST')
 
@@ -143,17 +143,12 @@ class Odd(Case):
             for text in map(''.join, itertools.permutations(lines)):
                 self.is_called(COMMAND + text, '3 nodes wait in a fence\nnothing from n3 (in '
                                'SLURM_JOB_NODELIST)\n--exclude=n3', 'n[1-4]', 'SLURM_JOB_NODELIST')
-                self.is_called(COMMAND + text, '3 nodes wait in a fence\nnothing from ranks 4-5, '
-                               'on 1 of 4 nodes\n' + FIND)
-
-    def test_a_rank_per_node(self):
-        lines = [says(node, FENCE, rank=node - 1, size=4, ppn=1) for node in (1, 2, 4)]
-        self.is_called(COMMAND + ''.join(lines), '3 nodes wait in a fence\nnothing from rank 2, on '
-                       '1 of 4 nodes\n' + FIND)
+                self.is_called(COMMAND + text, '3 nodes wait in a fence\nnothing from 1 of 4 '
+                               'nodes\n' + FIND)
 
     def test_most_are_silent_and_not_named(self):
         self.is_called(output(9, (), set(range(3, 10))), 'n[1-2] wait in a fence\nnothing from '
-                       'ranks 4-17, on 7 of 9 nodes\nnext: trace the launcher, because half of the '
+                       '7 of 9 nodes\nnext: trace the launcher, because half of the '
                        'nodes or more are silent')
 
     def test_numbers_of_ranks_that_differ(self):

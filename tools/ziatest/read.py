@@ -49,7 +49,7 @@ def read_output(file, first):
     roll, is_whole = Roll(), True
     for line in file.lines():
         if line.startswith('{"log":'):  # as Docker stores it
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
                 line = str(json.loads(line)['log'])
         is_whole = roll.add(line) or line.endswith('\n')
     if roll:
