@@ -8,19 +8,17 @@
 #include <limits.h>
 
 /* The launchers that give a rank and a size, the daemons that start their ranks, each between two
- * blanks, and the variables with the number of nodes and with the number of ranks on this node, if
- * there is one. If no daemon can be seen, the first launcher in this order wins. */
+ * blanks, and the variable with the number of nodes, if there is one. If no daemon can be seen, the
+ * first launcher in this order wins. */
 enum { OPEN_MPI, PMI, FLUX, SLURM, LAUNCHERS };
 static const struct launcher {
-	const char *size, *rank, *daemons, *nodes, *here;
+	const char *size, *rank, *daemons, *nodes;
 } launchers[] = {
-	[OPEN_MPI] = {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", MPIRUN, NULL,
-		      "OMPI_COMM_WORLD_LOCAL_SIZE"},
+	[OPEN_MPI] = {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", MPIRUN, NULL},
 	/* Hydra, PALS, Slurm with PMI-1 or PMI-2 */
-	[PMI] = {"PMI_SIZE", "PMI_RANK", " hydra_pmi_proxy ", NULL, "MPI_LOCALNRANKS"},
-	[FLUX] = {"FLUX_JOB_SIZE", "FLUX_TASK_RANK", " flux-shell ", "FLUX_JOB_NNODES", NULL},
-	[SLURM] = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", " slurmstepd ", "SLURM_STEP_NUM_NODES",
-		   NULL},
+	[PMI] = {"PMI_SIZE", "PMI_RANK", " hydra_pmi_proxy ", NULL},
+	[FLUX] = {"FLUX_JOB_SIZE", "FLUX_TASK_RANK", " flux-shell ", "FLUX_JOB_NNODES"},
+	[SLURM] = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", " slurmstepd ", "SLURM_STEP_NUM_NODES"},
 };
 
 /* How many launchers gave a size, according to launched_world(), and the first of them, or NULL */
@@ -92,39 +90,17 @@ static bool has_other_pmix(void)
 	return nspace && strncmp(nspace, "slurm.", strlen("slurm.")) != 0;
 }
 
-/* Returns the launcher that started this process, or NULL. If launched_world() has seen the
- * variables of several, the nearest daemon decides, even if they agree: those of a daemon may agree
- * with some of its ranks by chance, and all ranks must choose alike. */
-static const struct launcher *this_launcher(void)
-{
-	if (launcher_count > 1 || (first_launcher && has_other_pmix()))
-		return find_launcher(first_launcher);
-	return first_launcher;
-}
-
-/* Returns how many ranks the launcher has started on this node, or -1 if it sets no variable that
- * tells. For messages only: on another node, there may be more or fewer. */
-int launched_here(void)
-{
-	const struct launcher *launcher = this_launcher();
-	int nodes, size;
-
-	if (!launcher)
-		return -1;
-	if (launcher->here)
-		return variable(launcher->here);
-	nodes = variable(launcher->nodes);
-	size = world_of(launcher).size;
-	return nodes > 0 && size % nodes == 0 ? size / nodes : -1;
-}
-
 /* Returns on how many nodes the launcher's ranks run: the number, if it sets a variable, or what
- * else stands for it (enum nodes). */
+ * else stands for it (enum nodes). If launched_world() has seen the variables of several launchers,
+ * the nearest daemon decides, even if they agree: those of a daemon may agree with some of its
+ * ranks by chance, and all ranks must choose alike. */
 int launched_nodes(void)
 {
-	const struct launcher *launcher = this_launcher();
+	const struct launcher *launcher = first_launcher;
 	int nodes;
 
+	if (launcher_count > 1 || (first_launcher && has_other_pmix()))
+		launcher = find_launcher(first_launcher);
 	if (!launcher) /* Of launchers that give nothing but PMIX_RANK, only prterun was tried. */
 		return is_among(nearest_daemon(), MPIRUN) ? IN_PMIX : NOBODY_TOLD;
 	if (launcher == launchers + OPEN_MPI)

@@ -75,7 +75,6 @@ struct world {
 };
 extern struct world world; /* until MPI_Init returns, these are the launcher's values */
 struct world launched_world(void);
-int launched_here(void);
 
 /* What may stand for the number of nodes */
 enum nodes {
@@ -237,7 +236,7 @@ void close_claim(void);
 
 /* ---- say.c: prints what this rank is doing ---- */
 
-void note_ppn(int n);
+void note_nodes(int count);
 void note_time(int64_t us);
 void say(struct doing doing, const char *severity, const char *moment, const char *seconds);
 

@@ -96,7 +96,7 @@ bool learn_ppn(char **argv)
 	if (!this_rank.at[START] || run.n > 0)
 		return true;
 	run.n = find_ppn(world.rank, world.size);
-	note_ppn(run.n);
+	note_nodes(run.n > 0 ? world.size / run.n : NOBODY_TOLD);
 	snprintf(text, sizeof text, "%d", run.n);
 	argv[3] = text;
 	return run.n > 0;

@@ -48,6 +48,12 @@ static void take_options(int *argc, char **argv, struct run *run)
 	*argc -= next - first;
 }
 
+/* Returns the number of nodes with N ranks each, or NOBODY_TOLD if that is not possible. */
+static int blocks(int n)
+{
+	return world.size > 0 && world.size % n == 0 ? world.size / n : NOBODY_TOLD;
+}
+
 /* Reads the arguments of main into RUN and this rank's record, and arms the alarms. If they are
  * wrong, does not set START, and arms none: ziaprobe.c reports the error. N is 0 if it is to be
  * found out. */
@@ -65,7 +71,7 @@ void read_arguments(int *argc, char **argv, struct run *run)
 		return;
 	this_rank.at[START] = sec * 1000000 + usec;
 	if (timeout || where)
-		note_ppn(run->n > 0 ? run->n : launched_here());
+		note_nodes(run->n > 0 ? blocks(run->n) : launched_nodes());
 	if (timeout)
 		arm(TIMEOUT, timeout);
 	if (where)

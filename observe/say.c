@@ -14,12 +14,12 @@
 /* The end of rank 0's line while it is UNCHECKED. */
 static char time_text[60];
 
-static int ppn; /* the number of ranks on this node; 0 or less if it is not known */
+static int nodes; /* of the launch, or what else stands for their number (enum nodes) */
 
-/* Notes that N ranks run on this node. */
-void note_ppn(int n)
+/* Notes that the launch has COUNT nodes. */
+void note_nodes(int count)
 {
-	ppn = n;
+	nodes = count;
 }
 
 /* On rank 0: notes the time according to the stamps, in us, and that rank 0 is UNCHECKED from
@@ -53,11 +53,13 @@ static void print(const char *line)
 }
 
 /* Returns "rank 5 of 8 (2 per node) on n3", in a static buffer, without what is not known. From the
- * two numbers, tools/ can tell how many nodes are silent. */
+ * two numbers, tools/ can tell how many nodes are silent. So they are those of the whole launch:
+ * other nodes may have more ranks than this one. */
 static const char *name_this_rank(void)
 {
 	static char text[150];
 	char who[16] = "a rank", of[15] = "", per_node[25] = "";
+	int count = nodes == ON_THE_WIRE ? wire_nodes() : nodes;
 	struct utsname system;
 
 	uname(&system);
@@ -66,8 +68,8 @@ static const char *name_this_rank(void)
 		snprintf(who, sizeof who, "rank %d", world.rank);
 	if (world.size > 0)
 		snprintf(of, sizeof of, " of %d", world.size);
-	if (ppn > 0)
-		snprintf(per_node, sizeof per_node, " (%d per node)", ppn);
+	if (count > 0 && world.size > 0 && world.size % count == 0)
+		snprintf(per_node, sizeof per_node, " (%d per node)", world.size / count);
 	snprintf(text, sizeof text, "%s%s%s on %s", who, of, per_node, system.nodename);
 	return text;
 }

@@ -28,19 +28,23 @@ static char mapping[2000];
 
 /* Returns how many nodes the mapping has, in which each (FIRST,NODES,RANKS) stands for NODES nodes
  * from number FIRST on. Returns NOBODY_TOLD if the launcher was not asked or has none, and NOT_TOLD
- * if the end of the mapping is missing. */
+ * if the end of the mapping is missing. Async-signal-safe. */
 int wire_nodes(void)
 {
 	const char *at = strstr(mapping, "(vector,");
-	int nodes = NOBODY_TOLD, first, more;
+	int nodes = NOBODY_TOLD;
 
 	if (!at)
 		return NOBODY_TOLD;
 	if (!strstr(at, "))"))
 		return NOT_TOLD;
-	for (at++; (at = strchr(at, '(')); at++)
-		if (sscanf(at, "(%d,%d,", &first, &more) == 2)
-			nodes = MAX(nodes, first + more);
+	for (at++; (at = strchr(at, '(')); at++) {
+		char *end;
+		long first = strtol(at + 1, &end, 10);
+
+		if (*end == ',')
+			nodes = MAX(nodes, (int)(first + strtol(end + 1, NULL, 10)));
+	}
 	return nodes;
 }
 
