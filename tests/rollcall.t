@@ -215,6 +215,11 @@ class Odd(Case):
                        'nothing from n3\nnext: look at what the nodes that do not wait are doing; '
                        'they are half of all nodes or more', 'n[1-4]')
 
+    def test_names_that_differ_after_the_first_dot(self):
+        text = output(5, {2}, name='n1.r%d')
+        self.is_called(text, in_init('rank 2 on n1.r2 has') + '\n4 nodes wait in a fence\n'
+                       '--exclude=n1.r2')
+
     def test_addresses(self):
         self.is_called(output(4, {2}, name='10.0.0.%d'), in_init('rank 2 on 10.0.0.2 has') +
                        '\n3 nodes wait in a fence\n--exclude=10.0.0.2')
@@ -480,6 +485,13 @@ class Summarize(Case):
         self.assertEqual('nothing' in out, bool(silent))
         self.assertEqual((status, err), (1, ''))
 
+    @each(('of this job', 'srun: launch/slurm: _step_signal: Terminating StepId=42.0\n', True),
+          ('of another job', 'slurmstepd-n1: error: *** STEP 41.0 ON n1 CANCELLED ***\n', False))
+    def a_log(self, line, is_own):
+        variables = {'SLURM_JOB_NODELIST': 'n[1-3,7]', 'SLURM_JOB_ID': '42'}
+        _, _, out = self.summarize(output(4, silent={4}) + line, **variables)
+        self.assertEqual('--exclude=n7' in out, is_own)
+
     def test_where_is_no_failure(self):
         status, err, out = self.summarize(says(2, INIT, SLEEP, moment='note: after 5 s'))
         self.assertEqual((status, err, out), (0, '', '%s\n%s\n' % (
@@ -510,9 +522,9 @@ class Summarize(Case):
         done = subprocess.run([os.path.join(TOP, 'tools/summarize'), 'output'],
                               env=dict(os.environ, SLURM_JOB_NODELIST='a['),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (
-            2, b'', b'summarize: error: SLURM_JOB_NODELIST: not a list of nodes; write it like '
-            b'n[1-4,7]\n'))
+        self.assertEqual((done.returncode, done.stdout.decode(), done.stderr), (
+            1, '4 nodes wait in a fence\n%s\n' % KILLED, b'summarize: error: SLURM_JOB_NODELIST: '
+            b'not a list of nodes; write it like n[1-4,7]\n'))
 
     def test_nodes_of_something_else(self):
         job = os.path.join(TOP, 'example-output/submission')
