@@ -166,7 +166,8 @@ add_cases() {
 			../ziatest -t 15 2 "$srun" \
 				sh -c "LD_PRELOAD=\$LD_PRELOAD:../shim.so exec ../'$program'"' \
 			"*$any" "$late $rank $of on $node $init" \
-			"$calls $rank $of on $node is in .*nanosleep .* < $hook < .* < P?MPI_Init.*" \
+			"$calls $rank $of on $node is in .*nanosleep .* < $hook < .*\
+ < P?MPI_Init.*" \
 			"*$any"
 	done
 	expect deaf "$fails" "SHIM='$rank Pmix deaf'"' ../ziatest -t 15 2 "$srun"' \
@@ -176,8 +177,10 @@ add_cases() {
 	expect where-exchange 0 \
 		'SHIM="1 Send ../await_output MPI_Recv" ../ziatest -w 15 2 "$srun"' \
 		"$result" \
-		"ziaprobe: note: after 15 s: rank 1 $of on n1 has waited $s in MPI_Send, to rank 3" \
-		"ziaprobe: note: after 15 s: rank 3 $of on n2 has waited $s in MPI_Recv, from rank 1" \
+		"ziaprobe: note: after 15 s: rank 1 $of on n1 has waited $s in \
+MPI_Send, to rank 3" \
+		"ziaprobe: note: after 15 s: rank 3 $of on n2 has waited $s in \
+MPI_Recv, from rank 1" \
 		"ziaprobe: note: after 15 s: rank 5 $of on n3 has waited $s in MPI_.* rank 1"
 	# A launch that is faster, and one that is already later when it calls MPI_Init
 	expect where-fast 0 '../ziatest -w 99 2 "$srun"' "$result"

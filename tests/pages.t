@@ -175,7 +175,8 @@ is 'the lines of a hang are those of the sample' \
 	"$(sed -n 's/^    \(ziaprobe: error: .*\)/\1/p' doc/hangs.md | head -n 3 |
 		grep -cxF -f example-output/hang/output.txt)" 3
 is 'its roll call is that of the sample' \
-	"$(excerpt doc/hangs.md 'rank 4 on n3' '^    --exclude')" "$(cat example-output/hang/summary.txt)"
+	"$(excerpt doc/hangs.md 'rank 4 on n3' '^    --exclude')" \
+	"$(cat example-output/hang/summary.txt)"
 group=example-output/slow-group
 is 'the outlier of a group of nodes is that of the sample' \
 	"$(grep '^    outlier: ' doc/slow.md)" "    $(grep '^outlier: ' $group/output.txt)"
