@@ -115,11 +115,11 @@ if [ -e "$result/summary.txt" ]; then
 elif [ -n "$ending" ]; then
 	why=$ending
 elif [ "$status" -eq 137 ]; then
-	why="it was killed after $took s, by its limit of $limit s or for lack of memory"
+	why="it was killed after $took s: it reached its limit of $limit s, or memory ran out"
 elif ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 6))'; then
-	why='this node has no Python 3.6 or later; use another computer'
+	why='this node has no Python 3.6 or later'
 else
-	why='tools/summarize failed; see its error above'
+	why='tools/summarize failed; its error message is above'
 fi
 tar -czf "$result.part" "$result"
 if [ $? -gt 1 ] || ! mv "$result.part" "$result.tar.gz"; then	# 1: a file changed
@@ -129,7 +129,7 @@ if [ -z "$why" ]; then
 	cat "$result/summary.txt"
 else
 	printf '%s\n' "There is no summary: $why" \
-		"For a summary, run tools/summarize $result.tar.gz"
+		"To make one, run tools/summarize $result.tar.gz, if necessary on another computer"
 fi
 echo "The archive is $PWD/$result.tar.gz, SHA-256 $(sha256sum <"$result.tar.gz" | cut -c -64)"
 test -n "$why" || exit "$status"

@@ -245,8 +245,8 @@ job no-python "PATH=$PWD/python:$PATH" --nodes=1 RUNS=1 PPN=1
 is 'no python3: an archive' "$left $status" './ziatest-virtual-ID.tar.gz 0'
 is 'no python3: no summary' "$(cd no-python && ls ziatest-*/s* 2>/dev/null)" ''
 like 'no python3: the log' "$log" \
-	'.*\|There is no summary: this node has no Python 3.6 or later; use another computer\|'\
-'For a summary, run tools/summarize ziatest-[^|]*\|The archive is [^|]*'
+	'.*\|There is no summary: this node has no Python 3.6 or later\|'\
+'To make one, run tools/summarize ziatest-[^|]*\|The archive is [^|]*'
 job no-python-failed "PATH=$PWD/python:$PATH" --nodes=1 RUNS=1 PPN=1 SRUN_OPTIONS=--no-such-option
 is 'no python3 and a launch that failed: the status' "$left $status" './ziatest-virtual-ID.tar.gz 1'
 clone=small
@@ -255,11 +255,11 @@ while IFS=, read -r case summary why; do
 	is "no summary, $case: an archive without it, and the status" \
 		"$left $status $(tar -tzf "summary-$case"/*.gz | grep -c summary)" \
 		'./ziatest-virtual-ID.tar.gz 0 0'
-	like "no summary, $case: the log says why" "$log" ".*\|There is no summary: $why\|For a \
-summary, run tools/summarize ziatest-[^|]*\|The archive is [^|]*"
+	like "no summary, $case: the log says why" "$log" ".*\|There is no summary: $why\|To make \
+one, run tools/summarize ziatest-[^|]*\|The archive is [^|]*"
 done <<'END'
-killed,kill -KILL $$,it was killed after [0-9]* s, by its limit of 60 s or for lack of memory
-failed,echo an error >&2; exit 2,tools/summarize failed; see its error above
+killed,kill -KILL $$,it was killed after [0-9]* s: it reached its limit of 60 s, or memory ran out
+failed,echo an error >&2; exit 2,tools/summarize failed; its error message is above
 ended,scancel --batch --signal=TERM $SLURM_JOB_ID; sleep 600,the job is ending
 END
 mkdir full
@@ -361,7 +361,7 @@ was_ended() {	# WHAT CASE
 'ending\|ziatest-[^|]*/output/1-1.txt is not complete\|.*'
 	is "$1: an archive" "$left" ./ziatest-virtual-ID.tar.gz
 	like "$1: no summary, and how to make one" "$log" \
-		'.*\|For a summary, run tools/summarize ziatest-[^|]*\|The archive is .*'
+		'.*\|To make one, run tools/summarize ziatest-[^|]*\|The archive is .*'
 	is "$1: the output has no status, and does not speak of the step" \
 		"$(grep -cE '^status|the step has' "$2"/ziatest-*/output/1-1.txt)" 0
 	sums_are_complete "$2"

@@ -35,7 +35,7 @@ KILLED = 'next: look for a rank that was killed or stopped; otherwise, while it 
     'connections without an answer: ss -tnp state syn-sent'
 PARTNERS = 'next: launch without one of these partners; one of them is the cause, or the link ' \
     'between them'
-FIND = 'next: find the node that is silent: name all nodes of the launch with --nodes'
+FIND = 'next: to find the silent nodes, name all nodes of the launch with --nodes'
 WHERE = 'next: look up the calls among the known causes, or launch with -t to see which nodes wait'
 
 
@@ -137,7 +137,7 @@ class Odd(Case):
                        'n[1-6]', 'SLURM_JOB_NODELIST')
 
     def test_any_rank_of_a_node_may_speak(self):
-        """Which rank of a node speaks, and in which order the lines arrive, is luck."""
+        """Which rank of a node speaks, and in which order the lines arrive, is chance."""
         for ranks in itertools.product((0, 1), (2, 3), (6, 7)):
             lines = [says(rank // PPN + 1, FENCE, rank=rank, size=8) for rank in ranks]
             for text in map(''.join, itertools.permutations(lines)):
@@ -351,7 +351,7 @@ class Lines(Case):
                        'n[1-4]')
 
     def test_torn_at_random(self):
-        """No node that has spoken, and waits, is excluded, whatever is torn."""
+        """Whatever is torn, a node that printed that it waits is not excluded."""
         dice, verdicts = random.Random(SEED), 0
         for _ in range(int(os.environ.get('COUNT') or 300)):
             count, ppn = dice.randint(3, 12), dice.randint(1, 4)
@@ -502,8 +502,8 @@ class Summarize(Case):
          'what it was doing; launch with -t. If you did, no rank reached MPI_Init: trace the '
          'launcher\n'),
         ('lines that are torn', COMMAND + says(2, INIT).replace('rank', '\n'), (),
-         'summarize: error: output: the lines of -t are torn, so that no node can be read in them; '
-         'look at them, or launch again without labels in front of each line\n'),
+         'summarize: error: output: the lines of -t are torn, and none of them names a node; read '
+         'the output yourself, or launch again without labels (srun -l, mpirun --tag-output)\n'),
         ('an output with a result', COMMAND + 'Time test was completed in   601.00 millisecs\n', (),
          'summarize: error: output: nothing to report: the launch has a result, and no rank was '
          'late\n'),

@@ -109,7 +109,7 @@ if [ -d "$tmp/openmpi" ]; then
 	result_of 4 8 . few-descriptors \
 		'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node 8 ./few ./ziaprobe'
 
-	# Slurm's PMIx plugin gives up before ziatest does, and says for which node it has waited.
+	# Slurm's PMIx plugin gives up before ziatest does, and names the node it waited for.
 	late=$(($$ % 4))
 	cat >late <<-'END'
 		#!/bin/sh
@@ -122,10 +122,10 @@ if [ -d "$tmp/openmpi" ]; then
 	cluster 4 sh "$tmp/case" gives-up ./ziatest 1 'srun --mpi=pmix -N 4 -n 4 ./late'
 	cluster 4 sh "$tmp/case" times-out ./ziatest -t 7 1 'srun --mpi=pmix -N 4 -n 4 ./late'
 	unset LATE SLURM_PMIX_FENCE SLURM_PMIX_TIMEOUT
-	gave_up="Slurm's PMIx plugin gave up waiting for n$((late + 1)) in a fence"
+	gave_up="Slurm's PMIx plugin gave up on a fence that n$((late + 1)) had not reached"
 	is "node $late is late: Slurm says so" \
 		"$("$top/tools/summarize" gives-up.err | head -n 1)" "$gave_up"
-	is "node $late is late: together with the timeout, that names the silent node" \
+	is "node $late is late: with the lines of -t, the silent node is excluded" \
 		"$("$top/tools/summarize" times-out.err | sed -n '1p;$p')" \
 		"$gave_up
 --exclude=n$((late + 1))"

@@ -16,7 +16,7 @@ STATUS = re.compile('status ([0-9]{1,3})\n')
 SORTS = {'reason': '^not launched: ', 'failure': 'zia(?:test|probe): error:',
          'warning': 'ziaprobe: warning:',
          'not ended': 'the step has not ended|Slurm did not say whether the step has ended',
-         # Neither advice nor consequences, which the help texts of Open MPI have
+         # These leave out the advice and the consequences in Open MPI's help texts.
          'cause': 'PMI support|OPAL ERROR: Unreachable|execve|loading shared libraries|'
                   'failed on node|Node failure on|not found(?!,)|No such file or directory|'
                   'Connection (?:closed|refused)|Text file busy|unrecogni[sz]ed|'
@@ -58,8 +58,8 @@ class Output:
                 kept.append(text)
 
     def clues(self, nodes=()):
-        """What explains a failure of a launch on NODES: the roll call after a timeout, ziatest's
-        or Slurm's, and up to three lines"""
+        """What explains a failure of a launch on NODES: the roll call, if ziatest or Slurm timed
+        out, and up to three lines"""
         kept, roll_call = self.kept, []
         if self.roll.is_failure and not self.result:
             roll_call = self.roll.report(nodes)

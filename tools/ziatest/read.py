@@ -56,8 +56,8 @@ def read_output(file, first):
         roll.is_torn |= not is_whole  # The end of the file is missing, and perhaps more lines.
         return roll
     if roll.is_torn:
-        raise Unreadable('the lines of -t are torn, so that no node can be read in them; look at '
-                         'them, or launch again without labels in front of each line')
+        raise Unreadable('the lines of -t are torn, and none of them names a node; read the output '
+                         'yourself, or launch again without labels (srun -l, mpirun --tag-output)')
     if roll.has_result:
         raise Unreadable('nothing to report: the launch has a result, and no rank was late')
     if roll.has_begun:

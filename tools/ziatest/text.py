@@ -5,8 +5,8 @@ import re
 import sys
 
 def hold_streams():
-    """Lets no other file take the place of a standard stream that is closed, and lets nothing fail
-    because stderr is. Writing to a closed stdout fails, as it must."""
+    """Opens /dev/null for each standard stream that is closed, so that no other file gets its
+    number. Writing to stderr then does nothing; writing to stdout fails, as it must."""
     for number, flags in (0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY):
         try:
             os.fstat(number)
