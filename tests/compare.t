@@ -446,7 +446,7 @@ class Launches(Case):
            "option -N not recognized; quote each command, as in 'srun -N 4 ... -- ziaprobe'"),
           ('not quoted, a long option', ['srun', '--nodes=4', '--', './a'],
            "option --nodes not recognized; quote each command, as in 'srun -N 4 ... -- ziaprobe'"),
-          ('no value', ['a -- b', '-n'], 'option -n requires argument\nusage:\n...'),
+          ('no value', ['a -- b', '-n'], 'option -n requires argument'),
           ('no number', ['-n', 'x', 'a -- b'], "-n must be a whole number from 6 to 300, not 'x'"),
           ('a fraction', ['-t', '0.5', 'a -- b'], "-t must be a whole number of seconds, from 1 to "
            "999999, not '0.5'"),
