@@ -421,7 +421,7 @@ class Names(Case):
           ('many', 'n[1-999999999999]', 'more than 100000 nodes'),
           ('many in two brackets', 'n[1-999][1-999]', 'more than 100000 nodes'),
           ('many in one', 'n[%s]' % ','.join(['1-99999'] * 100), 'more than 100000 nodes'),
-          ('many brackets', 'n[1-9]' + '[1]' * 8, 'more than 8 brackets in a name'))
+          ('many brackets', 'n[1-9]' + '[1]' * 8, 'more than 8 pairs of brackets in a name'))
     def are_refused(self, names, error):
         began = time.process_time()
         with self.assertRaises(Unreadable) as caught:

@@ -68,7 +68,7 @@ def expand(text):
         raise Unreadable('not a list of nodes; write it like n[1-4,7]')
     for word in words:
         if word.count('[') > MOST_RANGES:
-            raise Unreadable(f'more than {MOST_RANGES} brackets in a name')
+            raise Unreadable(f'more than {MOST_RANGES} pairs of brackets in a name')
         alike = ['']
         for i, part in enumerate(re.split(r'\[(.*?)\]', word)):  # Every other part was in brackets.
             numbers = numbers_in(part) if i % 2 else [part]
