@@ -2,6 +2,7 @@
 #
 #	make MPICC=cc			use another MPI compiler wrapper
 #	make CFLAGS=-O3 LDFLAGS=-flto	use other compiler and linker flags
+#	make plain			build only the two programs of the specification, in plain/
 #	make STRICT=1			enable warnings and treat them as errors (gcc, clang)
 #	make check			run the tests; TESTS=tests/path.t runs just one
 #	make soak ROUNDS=20 SEED=7	run launches with random faults
@@ -27,7 +28,7 @@ strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 sources = ziaprobe.c $(sort $(wildcard observe/*.c explain/*.c))
 headers = $(wildcard observe/*.h explain/*.h)
 preparation = $(sort $(wildcard prepare/*.c))
-programs = ziatest libziaprobe.so job/rank ziaprobe
+programs = ziatest ziastart libziaprobe.so job/rank ziaprobe
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c \
 	$(preparation) $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
@@ -39,7 +40,13 @@ libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPF
 	-DWITHOUT_MAIN -DINTERPOSE $(CFLAGS) $(strict) -fPIC -shared \
 	-fvisibility=hidden -Wl,-Bsymbolic-functions $(LDFLAGS)) -o libziaprobe.so \
 	$(sort $(wildcard preload/*.c)) $(sources) -ldl
-rank_sources = job/rank.c observe/launcher.c observe/ancestry.c observe/text.c
+# A static ziastart starts faster, and in any container, but the static C library may be missing.
+about_rank = observe/launcher.c observe/ancestry.c observe/text.c
+starter_sources = preload/starter/ziastart.c $(about_rank)
+link_ziastart = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziastart $(starter_sources) \
+	$(LDLIBS)
+ziastart_command = $(link_ziastart) -static 2>/dev/null || $(link_ziastart)
+rank_sources = job/rank.c $(about_rank)
 job/rank_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o job/rank $(rank_sources) \
 	$(LDLIBS)
 
@@ -73,7 +80,11 @@ ziaprobe: .pad $(sources) $(headers) .commands
 		'$@ was linked statically, but no flag says so; run make LDFLAGS=-static'; \
 		exit 1; }
 
-libziaprobe.so: $(wildcard preload/*) $(sources) $(headers) .commands
+ziastart: $(starter_sources) $(headers) .commands
+	$(begin)
+	$(ziastart_command)
+
+libziaprobe.so: $(wildcard preload/*.[ch]) $(sources) $(headers) .commands | ziastart
 	$(begin)
 	$(libziaprobe.so_command)
 
@@ -81,13 +92,26 @@ job/rank: $(rank_sources) $(headers) .commands
 	$(begin)
 	$(job/rank_command)
 
+# The two programs of the specification, without prepare/ and observe/
+plain_ziaprobe = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) $(LDFLAGS) \
+	-o plain/ziaprobe ziaprobe.c $(LDLIBS)
+plain: plain/ziatest plain/ziaprobe
+plain/ziatest: ziatest.c .commands
+	@mkdir -p plain
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o $@ ziatest.c $(LDLIBS)
+plain/ziaprobe: .pad ziaprobe.c .commands
+	@mkdir -p plain
+	$(plain_ziaprobe)
+	@rm .pad
+
 # build.txt records how the programs were built, and changes.diff how the sources differ from the
 # commit. run_ziatest.sh archives both.
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 tracked = ':(glob)*.c' prepare observe explain preload tools job Makefile run_ziatest.sh
-recorded = $(filter-out %.md %/__pycache__ job/rank tools/ziatest,$(sort $(wildcard *.c prepare/* \
-	observe/* explain/* preload/* tools/* tools/ziatest/*.py job/* Makefile run_ziatest.sh)))
+recorded = $(filter-out %.md %/__pycache__ job/rank tools/ziatest preload/starter,$(sort \
+	$(wildcard *.c prepare/* observe/* explain/* preload/* preload/starter/* tools/* \
+	tools/ziatest/*.py job/* Makefile run_ziatest.sh)))
 build.txt: $(programs) changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
 	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
@@ -132,7 +156,7 @@ install:
 	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job $(libexec)/tools/ziatest \
 		$(man1)
 	install ziatest ziaprobe $(into)/bin
-	install libziaprobe.so $(into)/lib
+	install libziaprobe.so ziastart $(into)/lib
 	install -m 644 doc/ziatest.1 $(man1)
 	umask 022 && for file in $(pages) $$(find example-output -type f); do \
 		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
@@ -145,10 +169,11 @@ install:
 	ln -sf ../libexec/ziatest/tools/compare $(into)/bin/ziatest-compare
 	ln -sf ../libexec/ziatest/tools/check $(into)/bin/ziatest-check
 clean:
+	rm -rf plain
 	rm -f $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv
 
 .NOTPARALLEL:	# 'make -j clean all' must clean first.
 .INTERMEDIATE: .pad
 .DELETE_ON_ERROR:
-.PHONY: all run slow own check soak bench install clean FORCE
+.PHONY: all plain run slow own check soak bench install clean FORCE

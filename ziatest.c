@@ -1,45 +1,136 @@
 /*
  * ziatest - time an MPI job from its launch to its first messages, on Linux
  *
+ *	ziatest N ["LAUNCH LINE"]
+ *
  * ziatest takes a time stamp, prints the command line on stderr, and becomes the launcher. The
  * launcher starts N processes of ziaprobe per node. Each receives the stamp, and rank 0 reports the
- * time. If a program is given, the launcher starts that instead, and the preloaded libziaprobe.so
- * measures it.
+ * time.
  *
  * On the clock, between the start stamp and the launcher's first instruction, ziatest formats the
  * command line, prints it and calls exec. It starts no child process, waits for nothing and does
- * not search PATH: prepare() does everything else, before the stamp. Only a launch line that needs
- * a shell gets one. The stamp is read from the realtime clock, because other nodes read the end.
+ * not search PATH: all else is done before the stamp. The stamp is read from the realtime clock,
+ * because other nodes read the end.
+ *
+ * 'cc ziatest.c' builds this alone, for which a shell runs the line. make links it with prepare/,
+ * whose prepare() takes the place of the one here. It adds the options, the form without N and
+ * quotes, and programs other than ziaprobe, and spares plain words the shell.
  */
-#include "prepare/prepare.h"
+#define _GNU_SOURCE /* stpcpy */
 
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+/* Returns the line to print, in pieces that end with a NULL, two of which are SEC and USEC, which
+ * are still empty. Sets *COMMAND to a path and words, which end with a NULL, that do the same
+ * without a shell, or leaves it as it is. If the arguments are wrong, prints an error, and exits
+ * with status 2. */
+char **prepare(int argc, char **argv, char *sec, char *usec, char ***command);
+
+__attribute__((weak)) char **prepare(int argc, char **argv, char *sec, char *usec, char ***command)
+{
+	char *line = argc > 2 ? argv[2] : "mpirun -npernode", *n = argv[1];
+	char **pieces = calloc(strlen(line) + 9, sizeof *pieces), **end = pieces;
+
+	(void)command;
+	if (!pieces || argc < 2 || argc > 3 || n[strspn(n, "0123456789")] || atoi(n) < 1) {
+		fputs("usage: ziatest N [\"LAUNCH LINE\"]\n"
+		      "N is the number of processes per node.\n",
+		      stderr);
+		exit(2);
+	}
+	for (char *at; (at = strstr(line, "{}")); line = at + 2) {
+		*at = '\0';
+		*end++ = line;
+		*end++ = n;
+	}
+	*end++ = line;
+	if (end == pieces + 1) {
+		*end++ = " ";
+		*end++ = n;
+	}
+	*end++ = " ./ziaprobe ";
+	*end++ = sec;
+	*end++ = " ";
+	*end++ = usec;
+	*end++ = " ";
+	*end++ = n;
+	return pieces;
+}
+
+/* Returns whether LINE ends in a pipe. Its last command would get N and the probe as arguments, and
+ * tee would overwrite the probe. Quotes, parentheses and braces behind the | are in pairs there:
+ * otherwise, the | is within them, too. */
+static int ends_in_pipe(const char *line)
+{
+	const char *pattern =
+		"(^|[^|>\\])(\\\\\\\\)*[|]&?(>&|[^|;&(){}'\"`\n]|[(][^()]*[)]|[{][^{}]*[}]"
+		"|'[^']*'|\"([^\"()]|[(][^\"()]*[)])*\"|`[^`]*`)*$";
+	regex_t regex;
+	int found;
+
+	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+		return 0;
+	found = regexec(&regex, line, 0, NULL, 0) == 0;
+	regfree(&regex); /* exec runs on the clock, and takes longer if it must free more */
+	return found;
+}
+
+/* Writes PIECES into LINE, one after the other. */
+static void join(char *line, char **pieces)
+{
+	*line = '\0';
+	while (*pieces)
+		line = stpcpy(line, *pieces++);
+}
+
+static void __attribute__((noreturn)) fail(int status, const char *what, int error)
+{
+	fprintf(stderr, "ziatest: error: %s: %s\n", what, strerror(error));
+	exit(status);
+}
 
 int main(int argc, char **argv)
 {
-	struct launch launch = prepare(argc, argv);
-	char *sec, *usec, *line;
+	char sec[21] = "", usec[21] = "", *line, **command = NULL;
+	char **pieces = prepare(argc, argv, sec, usec, &command);
+	size_t size = 2 * sizeof sec;
 	struct timespec start;
+	int error = 0;
+
+	for (char **piece = pieces; *piece; piece++)
+		size += *piece == sec || *piece == usec ? sizeof sec : strlen(*piece);
+	line = malloc(size);
+	if (!line)
+		fail(1, "cannot build the command line", errno);
+	join(line, pieces);
+	if (!command && ends_in_pipe(line)) {
+		fputs("ziatest: error: the launch line ends in a pipe, whose last command would "
+		      "get N and ziaprobe as arguments; put the pipe after ziatest, as in "
+		      "./ziatest N \"...\" 2>&1 | tee log, or in a script\n",
+		      stderr);
+		return 2;
+	}
 
 	/* Everything from here on is on the clock. */
 	clock_gettime(CLOCK_REALTIME, &start);
-	sec = text("%lld", (long long)start.tv_sec);
-	usec = text("%ld", start.tv_nsec / 1000);
-	line = text("%s%s%c%s%s", launch.before, sec, launch.options ? ',' : ' ', usec,
-		    launch.after);
-	if (launch.options) {
-		launch.stamp[0] = text("ZIAPROBE=%s,%s%s", sec, usec, launch.options);
-	} else {
-		launch.stamp[0] = sec;
-		launch.stamp[1] = usec;
-	}
+	sprintf(sec, "%lld", (long long)start.tv_sec);
+	sprintf(usec, "%ld", start.tv_nsec / 1000);
+	join(line, pieces);
 	if (fprintf(stderr, "%s\n", line) < 0)
-		fail(1, "cannot print the command line on stderr: %s", strerror(errno));
-	if (launch.path)
-		execv(launch.path, launch.words);
-	/* The shell runs every other launch line, or explains why it cannot. */
-	if (launch.shell)
-		execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-	fail(126 + (errno == ENOENT), "cannot run %s: %s", launch.shell ? "/bin/sh" : launch.path,
-	     strerror(errno));
+		fail(1, "cannot print the command line on stderr", errno);
+	if (command) {
+		execv(command[0], command + 1);
+		error = errno;
+	}
+	/* The shell runs every other line, or explains why it cannot. */
+	execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+	if (!command)
+		fail(126 + (errno == ENOENT), "cannot run /bin/sh", errno);
+	fail(126, command[0], error);
 }

@@ -1,8 +1,9 @@
 /*
- * alone.c - whether each process is alone in its MPI_COMM_WORLD because MPI and the launcher do not
- * match
+ * alone.c - whether MPI_COMM_WORLD is what the launcher has started: each process may be alone in
+ * its own, because MPI and the launcher do not match, or a process may belong to another launch
  *
- * On the clock: all of it, if MPI_COMM_WORLD has one process.
+ * On the clock: all of it; is_environment_clean() and what follows only if MPI_COMM_WORLD has one
+ * process.
  */
 #include "observe.h"
 
@@ -27,22 +28,18 @@ static bool is_environment_clean(void)
 	return is_clean;
 }
 
-/* Called if MPI_COMM_WORLD has one process, and the launcher has described the world LAUNCHED.
- * Returns whether that is right. If not, prints an error: once per job; in every process if the
- * launcher gave a size but no rank; once per node if its variables are missing. Sets *PRINTS to
- * whether this process printed it. BOOT is the stamp at which this node booted. */
-bool check_single(struct world launched, int64_t boot, bool *prints)
+/* Called if MPI_COMM_WORLD has one process. Returns as matches_launcher() does. */
+static bool may_be_alone(struct world launched, int64_t boot, bool *prints)
 {
 	int64_t start = this_rank.at[START];
 
-	if (launched.size > 1) {
-		*prints = launched.rank <= 0;
+	if (launched.size > 1 || launched.rank > 0) {
+		*prints = launched.rank <= 0 || (launched.size < 0 && launched.rank == 1);
 		if (*prints)
-			print_error("the launcher started %d processes, but each is alone in its "
-				    "MPI_COMM_WORLD: the launcher and the MPI library do not "
+			print_error("the launcher started several processes, but each is alone in "
+				    "its MPI_COMM_WORLD: the launcher and the MPI library do not "
 				    "match; use the mpirun of this MPI library, or another srun "
-				    "--mpi=TYPE (see srun --mpi=list)\n",
-				    launched.size);
+				    "--mpi=TYPE (see srun --mpi=list)\n");
 		return false;
 	}
 	if (launched.size > 0 || start <= 0 || !is_environment_clean() ||
@@ -58,5 +55,27 @@ bool check_single(struct world launched, int64_t boot, bool *prints)
 			    "them pass\n");
 		sleep_second();
 	}
+	return false;
+}
+
+/* Returns whether MPI_COMM_WORLD can be that of the world LAUNCHED, which the launcher has
+ * described. If not, prints an error: once per job; in every process if the launcher gave a size
+ * but no rank; once per node if its variables are missing. Sets *PRINTS to whether this process
+ * printed it. BOOT is the stamp at which this node booted. */
+bool matches_launcher(struct world launched, int64_t boot, bool *prints)
+{
+	if (world.size == 1)
+		return may_be_alone(launched, boot, prints);
+	if (launched.size == world.size)
+		return true;
+	launched = daemon_world();
+	if (launched.size < 0 || launched.size == world.size)
+		return true;
+	*prints = world.rank == 0;
+	if (*prints)
+		print_error("nothing was measured: the launcher started %d process%s, but "
+			    "MPI_COMM_WORLD has %d; put ziatest directly before the launcher that "
+			    "starts these %d\n",
+			    launched.size, launched.size > 1 ? "es" : "", world.size, world.size);
 	return false;
 }

@@ -41,7 +41,8 @@ static struct process read_process(const char *path, int64_t boot)
 		if (i == 4)
 			process.parent = (int)strtol(field, NULL, 10);
 		if (i == 22)
-			process.born = boot + strtoll(field, NULL, 10) * TICK;
+			/* The kernel rounds down; half a tick more is right on average. */
+			process.born = boot + strtoll(field, NULL, 10) * TICK + TICK / 2;
 	}
 	return process;
 }
@@ -67,6 +68,21 @@ static struct process read_parent(struct process process, int64_t boot)
 	return parent;
 }
 
+/* Returns "PID CREATED" of PROCESS, in a static buffer: no other process on any node has both, and
+ * no exec changes them. */
+static const char *describe(struct process process)
+{
+	static char text[40];
+
+	snprintf(text, sizeof text, "%d %lld", process.id, (long long)process.born);
+	return text;
+}
+
+const char *describe_process(void)
+{
+	return describe(read_process("/proc/self/stat", 0));
+}
+
 /* Returns whether NAME, up to the first dot, is one of NAMES, which are between blanks. Debian, for
  * example, installs mpirun as mpirun.openmpi. */
 bool is_among(const char *name, const char *names)
@@ -90,6 +106,29 @@ const char *nearest_daemon(void)
 			return ancestor.name;
 	}
 	return "";
+}
+
+/* Returns whether a launcher that TASK or its children have started created this process, which is
+ * then no rank of our launch. TASK is what describe_process() returned in the task that our
+ * launcher started, or NULL. exec keeps the process, so a rank is TASK itself, or has it as an
+ * ancestor without a daemon between. If the ancestors cannot be seen, as in a container with a PID
+ * namespace of its own, this is not known, and the answer is no. */
+bool is_of_other_launch(const char *task)
+{
+	struct process process, parent;
+
+	if (!task)
+		return false;
+	process = read_process("/proc/self/stat", 0);
+	for (int i = 0; i <= 8 && process.id > 0; i++) {
+		if (strcmp(describe(process), task) == 0)
+			return false;
+		parent = read_parent(process, 0);
+		if (is_among(parent.name, DAEMONS))
+			return true;
+		process = parent;
+	}
+	return false;
 }
 
 /* Returns whether PARENT, which created this process, first waited until all nodes had a daemon, as
@@ -163,7 +202,7 @@ void read_creation(struct record *record, int64_t boot)
 	if (strcmp(own.parent.name, "slurmstepd") == 0)
 		oldest = own.parent.born;
 	if (ziatest >= 0 && getpid() != launcher && oldest != UNKNOWN)
-		record->existed = MIN(record->existed, oldest + 2 * TICK);
+		record->existed = MIN(record->existed, oldest + 3 * TICK / 2);
 	record->at[CREATED] = created.child.born;
 	record->at[PARENT_CREATED] = created.parent.born;
 	strcpy(record->parent, created.parent.name);

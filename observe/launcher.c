@@ -82,6 +82,16 @@ struct world launched_world(void)
 	return launched;
 }
 
+/* Returns the rank and the size that the launcher gives whose daemon started this process; each is
+ * -1 if no daemon can be seen. The variables of another launcher, such as Slurm's in an interactive
+ * step, stay out of account even if they are the only ones. */
+struct world daemon_world(void)
+{
+	const struct launcher *launcher = find_launcher(NULL);
+
+	return launcher ? world_of(launcher) : (struct world){-1, -1};
+}
+
 /* Returns whether PMIx serves this process for a launcher other than Slurm, such as prterun. */
 static bool has_other_pmix(void)
 {

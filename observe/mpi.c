@@ -69,7 +69,7 @@ int MPI_Init(int *argc, char ***argv)
 	end_init();
 	if (result != MPI_SUCCESS)
 		return result;
-	if (is_alone(&prints)) {
+	if (!has_right_world(&prints)) {
 		/* The ranks that do not print wait, because some launchers end the job as soon as
 		 * one process has ended. */
 		if (!prints)

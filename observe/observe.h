@@ -54,7 +54,7 @@ void note_libraries_loaded(void);
 void note_main_entered(void);
 void begin_init(int *argc, char **argv, void *address);
 void end_init(void);
-bool is_alone(bool *prints);
+bool has_right_world(bool *prints);
 bool learn_ppn(char **argv);
 void note_message(enum state state, int peer);
 void begin_gather(void);
@@ -75,6 +75,7 @@ struct world {
 };
 extern struct world world; /* until MPI_Init returns, these are the launcher's values */
 struct world launched_world(void);
+struct world daemon_world(void);
 
 /* What may stand for the number of nodes */
 enum nodes {
@@ -91,7 +92,7 @@ int find_ppn(int rank, int size);
 
 /* ---- alone.c: whether MPI and the launcher match ---- */
 
-bool check_single(struct world launched, int64_t boot, bool *prints);
+bool matches_launcher(struct world launched, int64_t boot, bool *prints);
 
 /* ---- readings.c: the clocks, and how this process spent its time ---- */
 
@@ -110,6 +111,8 @@ void note_work(enum mark mark);
 #define MPIRUN " mpirun mpiexec orterun prterun orted prted "
 #define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
 
+const char *describe_process(void);
+bool is_of_other_launch(const char *task);
 bool is_among(const char *name, const char *names);
 const char *nearest_daemon(void);
 bool is_child_of_daemon(void);

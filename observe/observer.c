@@ -77,14 +77,13 @@ void end_init(void)
 	forget_wire();
 }
 
-/* Asks MPI for this rank and the number of ranks. Returns whether this process is alone because MPI
- * and the launcher do not match. If so, an error has been printed, and *PRINTS is set to whether
- * this process printed it. */
-bool is_alone(bool *prints)
+/* Asks MPI for this rank and the number of ranks. Returns whether they can be those of this launch.
+ * If not, an error has been printed, and *PRINTS is set to whether this process printed it. */
+bool has_right_world(bool *prints)
 {
 	PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
-	return world.size == 1 && !check_single(launched, boot, prints);
+	return matches_launcher(launched, boot, prints);
 }
 
 /* If N, in the arguments ARGV of begin_init(), is 0, finds it out, and stores it there for

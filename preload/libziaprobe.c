@@ -41,14 +41,52 @@ static void read_environment(void)
 	start_only = strstr(value, ",--start-only") != NULL;
 }
 
-/* Notes that the libraries are loaded. Leaves errno as it was. */
+/* Takes this library out of LD_PRELOAD, so that what the program starts is not measured. */
+static void clean_environment(void)
+{
+	char *preload = getenv("LD_PRELOAD"), *kept, *end, *rest;
+	Dl_info library;
+
+	unsetenv("ZIAPROBE");
+	unsetenv("ZIASTART");
+	if (!preload || !dladdr(&called, &library))
+		return;
+	preload = strdup(preload);
+	kept = end = preload ? calloc(1, strlen(preload) + 1) : NULL;
+	if (!kept) {
+		free(preload);
+		return; /* Memory is short: what the program starts may print an error. */
+	}
+	for (char *word = strtok_r(preload, ": ", &rest); word; word = strtok_r(NULL, ": ", &rest))
+		if (strcmp(word, library.dli_fname) != 0)
+			end += sprintf(end, "%s%s", end > kept ? ":" : "", word);
+	if (*kept)
+		setenv("LD_PRELOAD", kept, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	free(preload);
+	free(kept);
+}
+
+/* Notes that the libraries are loaded. If this is a launcher, by its name, it is no rank, nor are
+ * its ranks: they get neither this library nor our start. Those of others are found by
+ * is_of_other_launch(). Leaves errno as it was. */
 __attribute__((constructor)) static void begin_process(void)
 {
+	const char *name = program_invocation_short_name;
 	int before = errno;
 
 	read_environment();
-	if (arguments && !called)
+	if (arguments && !called && is_among(name, MPIRUN "srun jsrun aprun ")) {
+		if (launched_world().rank <= 0)
+			print_warning("what %s starts is not measured, because it runs within the "
+				      "measured launch; put ziatest directly before %s\n",
+				      name, name);
+		clean_environment();
+		arguments = NULL;
+	} else if (arguments && !called) {
 		note_libraries_loaded();
+	}
 	errno = before;
 }
 
@@ -90,32 +128,6 @@ __attribute__((destructor)) static void end_process(void)
 			    "MPI_Init; the program must call it, and must not be linked statically "
 			    "with its MPI library, or be bound to it with RTLD_DEEPBIND\n",
 			    program_name());
-}
-
-/* Takes this library out of LD_PRELOAD, so that what the program starts is not measured. */
-static void clean_environment(void)
-{
-	char *preload = getenv("LD_PRELOAD"), *kept, *end, *rest;
-	Dl_info library;
-
-	unsetenv("ZIAPROBE");
-	if (!preload || !dladdr(&called, &library))
-		return;
-	preload = strdup(preload);
-	kept = end = preload ? calloc(1, strlen(preload) + 1) : NULL;
-	if (!kept) {
-		free(preload);
-		return; /* Memory is short: what the program starts may print an error. */
-	}
-	for (char *word = strtok_r(preload, ": ", &rest); word; word = strtok_r(NULL, ": ", &rest))
-		if (strcmp(word, library.dli_fname) != 0)
-			end += sprintf(end, "%s%s", end > kept ? ":" : "", word);
-	if (*kept)
-		setenv("LD_PRELOAD", kept, 1);
-	else
-		unsetenv("LD_PRELOAD");
-	free(preload);
-	free(kept);
 }
 
 /* A call that starts MPI */
@@ -201,7 +213,8 @@ static int measure(const struct call *call, void *address)
 	/* The program's locale may have a decimal comma. */
 	uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
 	end_init();
-	if (result == MPI_SUCCESS && is_mpi_started() && !is_alone(&prints) && learn_ppn(words)) {
+	if (result == MPI_SUCCESS && is_mpi_started() && has_right_world(&prints) &&
+	    learn_ppn(words)) {
 		status = benchmark(count, words);
 		if (!write_reports())
 			status = 1;
@@ -230,6 +243,8 @@ static int start(const char *name, void *caller, struct call call)
 	if (!arguments || atomic_exchange(&called, true))
 		return carry_out(&call);
 	reason = find_mpi(call.library);
+	if (is_of_other_launch(getenv("ZIASTART")))
+		reason = "this launch is within the measured one; put ziatest before its launcher";
 	if (!reason) {
 		result = measure(&call, caller);
 	} else if (!PMPI_Comm_rank) {

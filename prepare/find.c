@@ -1,7 +1,6 @@
 /* Where programs are: the launcher, ziaprobe and what lies next to ziatest */
 #include "prepare.h"
 
-#include <limits.h>
 #include <sys/stat.h>
 
 static int is_program(const char *path)
@@ -24,31 +23,52 @@ char *find_program(const char *name)
 	return NULL;
 }
 
-char *next_to_ziatest(const char *name)
+/* Returns the path of NAME, relative to the directory of this executable, without links and dots;
+ * or NULL if it is not a program. */
+static char *find_beside(const char *name)
 {
-	char *path = realpath("/proc/self/exe", NULL);
+	char *self = realpath("/proc/self/exe", NULL), *path = NULL;
 
-	return path ? text("%.*s/%s", (int)(strrchr(path, '/') - path), path, name) : "";
+	if (self)
+		path = realpath(text("%.*s/%s", (int)(strrchr(self, '/') - self), self, name),
+				NULL);
+	return path && is_program(path) ? path : NULL;
 }
 
 char *find_probe(void)
 {
-	char *path = is_program("./ziaprobe") ? "./ziaprobe" : next_to_ziatest("ziaprobe");
+	char *path = is_program("./ziaprobe") ? "./ziaprobe" : find_beside("ziaprobe");
 
-	if (!is_program(path))
+	if (!path)
 		fail(1, "cannot find an executable ziaprobe here or next to ziatest; build it with "
 			"'make'");
 	return path;
 }
 
+char *find_starter(void)
+{
+	char *path = find_beside("ziastart");
+
+	if (!path)
+		path = find_beside("../lib/ziastart");
+	if (!path)
+		fail(1,
+		     "cannot find ziastart, which starts programs, next to ziatest or in ../lib; "
+		     "build it with 'make'");
+	/* LD_PRELOAD, which will hold the path of the library, has no quotes. */
+	if (strpbrk(path, ": \t\n"))
+		fail(1,
+		     "cannot preload what is next to '%s': its path has a blank or a colon; "
+		     "move Ziatest",
+		     path);
+	setenv("OMPI_ZIATEST_LIBRARY",
+	       text("%.*s/libziaprobe.so", (int)(strrchr(path, '/') - path), path), 1);
+	return path;
+}
+
 int is_probe(const char *word)
 {
-	const char *own[] = {"./ziaprobe", next_to_ziatest("ziaprobe")};
-	struct stat file, probe;
+	const char *slash = strrchr(word, '/');
 
-	for (int i = 0; i < 2 && strchr(word, '/') && stat(word, &file) == 0; i++)
-		if (stat(own[i], &probe) == 0 && probe.st_dev == file.st_dev &&
-		    probe.st_ino == file.st_ino)
-			return 1;
-	return strcmp(word, "ziaprobe") == 0;
+	return strcmp(slash ? slash + 1 : word, "ziaprobe") == 0;
 }

@@ -31,22 +31,10 @@ static const char help[] =
 	"\"mpirun -npernode\". Without -v, only the result is printed.\n\n"
 	"  ziatest 4 \"srun -N 256 --ntasks-per-node\"\n\n"
 	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest. A\n"
-	"program is measured by libziaprobe.so, next to ziatest or in ../lib.\n"
+	"program is started by ziastart and measured by libziaprobe.so, which are next to\n"
+	"ziatest or in ../lib.\n"
 	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
 	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run.\n";
-
-/* Takes each NAME out of the words from FIRST up to END. Returns their new end. */
-static char **without(char **first, char **end, const char *name)
-{
-	char **kept = first;
-
-	for (char **word = first; word < end; word++)
-		if (*word != name)
-			*kept++ = *word;
-	while (end > kept)
-		*--end = NULL;
-	return kept;
-}
 
 /* Returns the file name NAME, made absolute, because a program may change its directory. */
 static char *absolute(char *name)
@@ -89,18 +77,16 @@ struct request read_options(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	static char *const names[] = {
-		['v'] = "--verbose",    ['c'] = "--csv",     ['r'] = "--ranks", ['p'] = "--ppn",
+		['c'] = "--csv",        ['r'] = "--ranks",   ['p'] = "--ppn",
 		['s'] = "--start-only", ['t'] = "--timeout", ['w'] = "--where"};
 	const char *current = argv[1]; /* what getopt_long reads next */
-	/* N, at most two words per option, --verbose by default, and a NULL */
-	struct request request = {.arguments = calloc(2 * (size_t)argc + 5, sizeof(char *))};
-	char **end, **words, *ppn = NULL;
-	int option, next = 1, tables = -1; /* in the report; 0 without one, -1 by default */
+	struct list list = {NULL, 0};
+	struct request request = {.line = NULL};
+	char **words, *ppn = NULL;
+	int option, next = 1, verbose = -1; /* how often; -1 if the form decides */
 
-	if (!request.arguments)
-		fail(1, "cannot build the command line: %s", strerror(errno));
-	end = request.arguments + 1;
 	opterr = 0;
+	push(&list, "0"); /* N */
 	while ((option = getopt_long(argc, argv, "+vqt:w:hV", options, NULL)) != -1) {
 		if (option == 'h')
 			exit(printf("%s\n%s", usage, help) < 0 || fflush(stdout) != 0);
@@ -110,15 +96,10 @@ struct request read_options(int argc, char **argv)
 			fail(2, "unknown option or missing value: '%s'", current);
 		current = argv[optind];
 		next = optind;
-		if (option == 'q') {
-			tables = 0;
-			end = without(request.arguments, end, names['v']);
+		if (option == 'q' || option == 'v') {
+			verbose = option == 'q' ? 0 : verbose < 1 ? 1 : 2;
 			continue;
 		}
-		if (option == 'v' && tables == 2)
-			continue;
-		if (option == 'v')
-			tables = tables == 1 ? 2 : 1;
 		if (option == 't' || option == 'p')
 			optarg = number(names[option], optarg);
 		if (option == 'p')
@@ -130,9 +111,9 @@ struct request read_options(int argc, char **argv)
 			     optarg);
 		if (optarg && !*optarg)
 			fail(2, "empty file name for --csv or --ranks; name a file");
-		*end++ = names[option];
+		push(&list, names[option]);
 		if (optarg)
-			*end++ = optarg;
+			push(&list, optarg);
 	}
 	words = argv + optind;
 	/* getopt_long has skipped a "--". Unless N follows, it ends an empty launcher. */
@@ -145,13 +126,17 @@ struct request read_options(int argc, char **argv)
 		if (ppn)
 			fail(2, "--ppn %s and N = %s are both given; leave out --ppn", ppn,
 			     words[0]);
-		read_line(words, &request);
+		list.word[0] = number("N", words[0]);
+		read_line(words, list.word[0], &request);
 	} else {
-		if (tables == -1)
-			*end++ = names['v'];
+		if (verbose == -1)
+			verbose = 1;
 		read_words(words, argv, &request);
 	}
-	for (char **word = request.arguments; *request.program && *word; word++)
+	for (; verbose > 0; verbose--)
+		push(&list, "--verbose");
+	request.arguments = list.word;
+	for (char **word = list.word; *request.program && *word; word++)
 		if (*word == names['c'] || *word == names['r'])
 			word[1] = absolute(word[1]);
 	return request;

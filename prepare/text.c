@@ -30,6 +30,15 @@ char *text(const char *format, ...)
 	return result;
 }
 
+void push(struct list *list, char *word)
+{
+	list->word = realloc(list->word, (list->count + 2) * sizeof *list->word);
+	if (!list->word)
+		fail(1, "cannot build the command line: %s", strerror(errno));
+	list->word[list->count++] = word;
+	list->word[list->count] = NULL;
+}
+
 const char blanks[] = " \t", special[] = "|&;<>()$`\"'\\*?[]{}#~\n";
 
 char *replace(const char *string, const char *old, const char *new)
@@ -41,22 +50,18 @@ char *replace(const char *string, const char *old, const char *new)
 	return text("%s%s", result, string);
 }
 
-const char *quoted(const char *word)
+char *quoted(char *word)
 {
 	if (*word && !strpbrk(word, blanks) && !strpbrk(word, special))
 		return word;
 	return text("'%s'", replace(word, "'", "'\\''"));
 }
 
-char *join(char **first, char **end)
+char *join(char **words)
 {
-	char *line = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&line, &size);
+	char *line = text("%s", "");
 
-	for (char **word = first; stream && word < end; word++)
-		fprintf(stream, " %s", quoted(*word));
-	if (!stream || fclose(stream) != 0)
-		fail(1, "cannot build the command line: %s", strerror(errno));
+	for (; *words; words++)
+		line = text("%s %s", line, quoted(*words));
 	return line;
 }

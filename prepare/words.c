@@ -25,98 +25,87 @@ int matches(const char *string, const char *pattern)
 	return found;
 }
 
-/* Returns whether a shell would run COMMAND as a pipe. A | inside quotes, of which there are three
- * kinds, or inside parentheses or ${} is not a pipe; nor is the one in || or >|. */
-static int is_pipe(const char *command)
+/* Checks PROGRAM and its arguments, which end with a NULL. */
+static void check_program(char **program)
 {
-	char closers[strlen(command) + 1]; /* of the quotes and parentheses that are open */
-	size_t depth = 0;
+	/* Matches LD_PRELOAD as a word (env -u LD_PRELOAD) or in an assignment, but not as a part
+	 * of a longer name. A script, with a $, may extend it. */
+	const char *preload = "(^|[ \t\n])LD_PRELOAD([ \t\n]|$)|(^|[^A-Za-z0-9_])LD_PRELOAD=";
+	int lacks_program = 0; /* whether a ':' has no -- yet */
 
-	for (const char *c = command; *c; c++) {
-		char closer = depth > 0 ? closers[depth - 1] : '\0';
-
-		if (closer && *c == closer)
-			depth--;
-		else if (closer == '\'')
-			continue;
-		else if (c[0] == '\\' && c[1])
-			c++;
-		else if (*c == '`' || (closer != '"' && (*c == '"' || *c == '\'')))
-			closers[depth++] = *c;
-		else if (*c == '(' && (closer != '"' || c[-1] == '$'))
-			closers[depth++] = ')';
-		else if (*c == '{' && c > command && c[-1] == '$')
-			closers[depth++] = '}';
-		else if (depth == 0 && *c == '|' && c[1] != '|')
-			return 1;
-		else if ((*c == '|' || *c == '>') && c[1] == '|')
-			c++;
-	}
-	return 0;
-}
-
-/* Checks PROGRAM, which env starts. LINE is the launch line; NULL in the words form. */
-static void check_program(char **program, const char *line)
-{
-	int is_option = **program == '\0' || **program == '-';
-
-	if (is_option && line)
-		fail(2,
-		     "'%s' is not a program; quote the launcher with its options: '%s ...', or "
-		     "leave out N",
-		     *program, line);
-	if (is_option)
+	if (!*program)
+		fail(2, "the program is missing; after --, name a program, or ziaprobe");
+	if (**program == '\0' || **program == '-')
 		fail(2, "'%s' is not a program; after --, name the program, and then its options",
 		     *program);
-	if (strchr(*program, '='))
-		fail(2,
-		     "'%s' is not a program; to set a variable, write 'env %s %s'; if it is a "
-		     "path, use a link without '='",
-		     *program, *program, program[1] ? program[1] : "...");
+	if (strchr(*program, '=') && !find_program(*program))
+		fail(2, "'%s' is not a program; to set a variable, write 'env %s %s'", *program,
+		     *program, program[1] ? program[1] : "...");
+	for (char **word = program; *word; word++) {
+		if (matches(*word, preload) && !strchr(*word, '$'))
+			fail(2,
+			     "LD_PRELOAD in '%s' would replace the library of ziatest; set it "
+			     "before the --, or before ziatest",
+			     *word);
+		lacks_program |= strcmp(*word, ":") == 0;
+		if (strcmp(*word, "--") == 0 && word[1])
+			lacks_program = 0;
+	}
+	if (lacks_program)
+		fail(2, "after ':', -- is missing; write it before each program, as in '-- ./a : "
+			"-n 4 -- ./b'");
 }
 
-/* Checks TEXT, a launch line or a word of it or, if SCRIPT is set, a word of the program. env and
- * LD_PRELOAD stand between the two. */
-static void check_beside_env(const char *text, int script)
+/* Reads PROGRAM and its arguments, which end with a NULL, into REQUEST. */
+static void read_program(char **program, struct request *request)
 {
-	/* Matches LD_PRELOAD as a word (-genv LD_PRELOAD FILE) or in an assignment, but not as a
-	 * part of a longer name. A script, with a $, may extend it. */
-	const char *preload = "(^|[ \t\n])LD_PRELOAD([ \t\n]|$)|(^|[^A-Za-z0-9_])LD_PRELOAD=";
-
-	if (!script && matches(text, "(^|[ \t\n])--(bcast|multi[a-z-]*)([= \t\n]|$)"))
-		fail(2, "--bcast would copy, and --multi-prog read, /usr/bin/env instead of the "
-			"program; copy it with sbcast before ziatest, or start only one program");
-	if (matches(text, preload) && !(script && strchr(text, '$')))
-		fail(2, "LD_PRELOAD in '%s' clashes with ziatest's; set it before ziatest", text);
+	request->program = program;
+	if (!*program || !is_probe(*program)) {
+		check_program(program);
+		return;
+	}
+	if (program[1])
+		fail(2,
+		     "%s takes no arguments here, such as '%s'; write the options of ziatest "
+		     "before the launcher",
+		     program[0], program[1]);
+	request->probe = strchr(*program, '/') ? *program : find_probe();
+	request->program = program + 1;
 }
 
-void read_line(char **words, struct request *request)
+/* Checks TEXT, a launch line or a word of it, in front of a program. */
+static void check_launcher(const char *text)
+{
+	if (matches(text, "(^|[ \t\n])--multi[a-z-]*([= \t\n]|$)"))
+		fail(2, "--multi-prog would read ziastart as its list of programs; start a script "
+			"that chooses the program by its rank");
+}
+
+void read_line(char **words, const char *n, struct request *request)
 {
 	char *line = words[1] ? words[1] : "mpirun -npernode";
 
-	request->arguments[0] = number("N", words[0]);
-	request->line = line;
-	request->program = words[1] ? words + 2 : words + 1;
 	if (!matches(line, "^[ \t\n]*[^- \t\n#]"))
 		fail(2, "'%s', the argument after N, is not a launcher; put options before N",
 		     line);
-	/* N and the probe would become arguments of the last command of the pipe. */
-	if (is_pipe(line))
-		fail(2,
-		     "the launcher contains a |: '%s'; put a pipe in a script that is the "
-		     "launcher, or after ziatest: ./ziatest N \"...\" 2>&1 | tee log",
-		     line);
-	if (!*request->program)
+	request->line = strstr(line, "{}") ? replace(line, "{}", n) : text("%s %s", line, n);
+	if (!words[1] || !words[2]) {
+		request->probe = find_probe();
+		request->program = words + (words[1] ? 2 : 1);
 		return;
-	check_program(request->program, line);
-	check_beside_env(line, 0);
-	for (char **word = request->program; *word; word++)
-		check_beside_env(*word, 1);
+	}
+	if (*words[2] == '\0' || *words[2] == '-')
+		fail(2,
+		     "'%s' is not a program; quote the launcher with its options: '%s ...', or "
+		     "leave out N",
+		     words[2], line);
+	check_launcher(line);
+	read_program(words + 2, request);
 }
 
 void read_words(char **words, char **command, struct request *request)
 {
-	char **end = words, **last = words, **program;
+	char **end = words, **last = words;
 
 	while (*end && strcmp(*end, "--") != 0)
 		end++;
@@ -130,42 +119,25 @@ void read_words(char **words, char **command, struct request *request)
 			fail(2,
 			     "'%s' is not a launcher; leave out the quotes, as in 'ziatest "
 			     "%s%s%s%s', or write N, the number of processes per node, before it",
-			     words[0], words[0], lacks_n ? " N" : "", join(words + 1, last),
+			     words[0], words[0], lacks_n ? " N" : "", join(words + 1),
 			     *end ? "" : " -- ziaprobe");
 		if (strchr(words[0], '='))
 			fail(2, "'%s' is not a launcher; to set a variable, write 'env %s %s'",
 			     words[0], words[0], words + 1 < end ? words[1] : "...");
 	}
 	if (!*end) {
-		last -= last - words > 1 && is_probe(last[-1]);
+		if (last - words > 1 && is_probe(last[-1]))
+			last[-1] = NULL;
 		fail(2,
 		     "-- is missing; to measure a program, write -- before it; to launch the "
 		     "benchmark itself, write:\n\t%s -- ziaprobe",
-		     join(command, last) + 1);
+		     join(command) + 1);
 	}
-	program = end + 1;
-	if (*program && strcmp(*program, "--") == 0 && end > words) { /* the launcher's own */
+	if (end[1] && strcmp(end[1], "--") == 0 && end > words) /* the launcher's own */
 		end++;
-		program++;
-	}
 	*end = NULL;
-	request->arguments[0] = "0";
 	request->launcher = words;
-	request->program = program;
-	if (*program && is_probe(*program)) {
-		if (program[1])
-			fail(2,
-			     "%s takes no arguments here, such as '%s'; write the options of "
-			     "ziatest before the launcher",
-			     program[0], program[1]);
-		request->probe = strchr(*program, '/') ? *program : NULL;
-		request->program = program + 1;
-	}
-	if (!*request->program)
-		return;
-	check_program(program, NULL);
-	for (char **word = words; *word; word++)
-		check_beside_env(*word, 0);
-	for (char **word = program; *word; word++)
-		check_beside_env(*word, 1);
+	read_program(end + 1, request);
+	for (char **word = words; !request->probe && *word; word++)
+		check_launcher(*word);
 }

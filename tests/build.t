@@ -15,7 +15,7 @@ cd "$tmp" || exit 1
 touch files
 rm -f job/rank	# this is what make builds
 find . | sort >files
-all='ziatest libziaprobe.so job/rank ziaprobe'
+all='ziatest ziastart libziaprobe.so job/rank ziaprobe'
 
 built() {	# NAME MAKE-ARGUMENT...
 	how=$1
@@ -92,7 +92,7 @@ ok 'no programs: nothing is installed' test ! -e stage
 touch .pad	# as a make that was killed leaves it
 run make
 is 'make: status 0, no warnings' "$err/$status" /0
-like 'make: prints the four commands' "$out" 'cc .*\|cc .*\|cc .*\|mpicc .*'
+like 'make: prints the five commands' "$out" 'cc .*\|cc .*\|cc .*\|cc .*\|mpicc .*'
 ok 'make: no pad is left' test ! -e .pad
 cp ziaprobe default
 stripped 'the default' default
@@ -103,11 +103,25 @@ is 'the pad is in a read-only segment' \
 ok 'the pad does not compress' \
 	[ "$(tail -c 60000000 default | head -c 10000000 | gzip -1 | wc -c)" -ge 10000000 ]
 rm default
+run make plain
+like 'make plain: two commands, for one source each' "$err/$out/$status" \
+	'/cc .* -o plain/ziatest ziatest.c *\|mpicc .* -o plain/ziaprobe ziaprobe.c */0'
+cp plain/ziaprobe default
+"${cross-}strip" default
+ok 'plain/ziaprobe: 100 MiB after strip' [ "$(wc -c <default)" -ge $pad ]
+is 'plain/ziaprobe exports nothing of ours' "$(exported plain/ziaprobe)" ''
+# The one next to the plain ziatest is started, though the launcher knows only its working
+# directory.
+printf '#!/bin/sh\ncmp "$2" "$PROBE" && echo "$@"\n' >plain/fake
+chmod +x plain/fake
+run sh -c "cd plain && PROBE=$PWD/plain/ziaprobe ./ziatest 4 './fake'"
+like 'plain/ziatest starts plain/ziaprobe' "$out" "4 ./ziaprobe $stamp 4"
+rm -r plain default
 run make
 like 'nothing is built twice' "$out" 'make: Nothing to be done .*'
 touch ziatest.c
 run make install DESTDIR="$tmp/stage" PREFIX=/opt/zia
-for file in bin/ziatest bin/ziaprobe lib/libziaprobe.so; do
+for file in bin/ziatest bin/ziaprobe lib/libziaprobe.so lib/ziastart; do
 	ok "make install: $file" cmp "${file#*/}" "stage/opt/zia/$file"
 done
 ok 'make install: the manual page' cmp doc/ziatest.1 stage/opt/zia/share/man/man1/ziatest.1
@@ -147,11 +161,12 @@ if has strace; then
 fi
 is 'other users can read what is installed' "$(find stage ! -perm -4)" ''
 rm -rf stage moved out err ziaprobe-trace.launcher
+rm -f .expected .got .lines
 make -s clean
 is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
 
 # Which programs are built. Small programs, with a small pad, save time.
-mkdir small small/prepare small/observe small/explain small/preload small/job \
+mkdir -p small/prepare small/observe small/explain small/preload/starter small/job \
 	small/tools small/tools/ziatest small/tests small/one small/two
 cp Makefile small
 cp "$top/tests/versions" small/tests
@@ -159,7 +174,7 @@ cd small || exit 1
 export PAD=1
 echo 'int main(void) { return 0; }' | tee ziatest.c >ziaprobe.c
 touch preload/libziaprobe.c explain/run.h prepare/new.h
-echo 'int main(void) { return 0; }' >job/rank.c
+echo 'int main(void) { return 0; }' | tee preload/starter/ziastart.c >job/rank.c
 touch observe/launcher.c observe/ancestry.c observe/text.c
 for dir in one two; do
 	printf '#!/bin/sh\nexec mpicc "$@"\n' >$dir/wrapper
@@ -184,7 +199,8 @@ make_special() {
 }
 # left: prints which of the files that make writes exist
 left() {
-	find .pad build.txt changes.diff job/rank libziaprobe.so ziaprobe ziatest 2>/dev/null |
+	find .pad build.txt changes.diff job/rank libziaprobe.so ziaprobe ziastart ziatest \
+		2>/dev/null |
 		paste -s -d ' ' -
 }
 
@@ -220,7 +236,7 @@ builds 'a compiler of the same name elsewhere in PATH' "$all" \
 	env PATH="$PWD/two:$PATH" make CC=wrapper MPICC=wrapper
 make -s
 touch explain/run.h
-builds 'a changed header' 'libziaprobe.so job/rank ziaprobe' make
+builds 'a changed header' 'ziastart libziaprobe.so job/rank ziaprobe' make
 touch prepare/new.h
 builds 'a changed header of ziatest' ziatest make
 touch observe/new.c
@@ -230,17 +246,17 @@ sed -i 's/-Ipreload/& -DX/' Makefile
 builds 'another command for the library' "$all" make
 run make -n -B LDFLAGS=-static ziaprobe libziaprobe.so
 is 'a static build: only ziaprobe is static, and sees no fences' \
-	"$(printf '%s\n' "$out" | grep -v -e ^printf -e 'run make' |
+	"$(printf '%s\n' "$out" | grep -v -e ^printf -e 'run make' -e ziastart |
 		grep -oE -e '-static|-DINTERPOSE|-o [a-z.]+' | paste -s -d ' ' -)" \
 	'-static -o ziaprobe -DINTERPOSE -o libziaprobe.so'
 like 'a build with a static libgcc is none' "$(make -n -B LDFLAGS=-static-libgcc)" '.*INTERPOSE.*'
 builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0
 builds 'then all others, too' "$all" make
-builds 'ziatest and the library, without an MPI' 'ziatest libziaprobe.so' \
-	make -B ziatest libziaprobe.so MPICC=no-such-compiler
+builds 'what measures programs, without an MPI' 'ziatest ziastart libziaprobe.so' \
+	make -B ziatest ziastart libziaprobe.so MPICC=no-such-compiler
 builds 'make -j 2 clean all' "$all" make -j 2 clean all
 is 'make -j 2 clean all: leaves a complete build' "$(left)" \
-	'build.txt changes.diff job/rank libziaprobe.so ziaprobe ziatest'
+	'build.txt changes.diff job/rank libziaprobe.so ziaprobe ziastart ziatest'
 
 is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
 if has git; then
@@ -257,7 +273,7 @@ if has git; then
 	make -s
 	is 'git ignores what make builds' \
 		"$(git check-ignore .commands build.txt changes.diff job/rank libziaprobe.so \
-			ziaprobe ziatest | wc -l)" 7
+			ziaprobe ziastart ziatest plain/ziatest | wc -l)" 9
 	is 'changes.diff: changed and untracked sources' \
 		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
 		'ziatest.c observe/new.c tools/ziatest/new.py'
@@ -279,12 +295,12 @@ broken() {
 		"[1-9][0-9]* changes.diff $leaves"
 }
 for compiler in no-such-compiler false one/killer; do
-	broken "MPICC=$compiler" 'job/rank libziaprobe.so ziatest' make MPICC=$compiler
+	broken "MPICC=$compiler" 'job/rank libziaprobe.so ziastart ziatest' make MPICC=$compiler
 	builds "after $compiler" "$all" make
 done
-broken 'no library' 'job/rank ziaprobe ziatest' make CC=one/no-library
-broken 'no CC' 'job/rank libziaprobe.so ziaprobe' make CC=no-such-compiler
-broken 'no build.txt' 'job/rank libziaprobe.so ziaprobe ziatest' \
+broken 'no library' 'job/rank ziaprobe ziastart ziatest' make CC=one/no-library
+broken 'no CC' 'job/rank libziaprobe.so ziaprobe ziastart' make CC=no-such-compiler
+broken 'no build.txt' 'job/rank libziaprobe.so ziaprobe ziastart ziatest' \
 	env PATH="$PWD/one:$PATH" make -B
 cd ..
 rm -r small

@@ -222,6 +222,7 @@ check_thread() {
 
 # add_cases: adds those that do not depend on the MPI library
 add_cases() {
+	number=0
 	"mpicc.$mpi" -shared -fPIC -DLIBRARY -o "$dir/layer.so" $guest || exit 1
 	"mpicc.$mpi" -pthread -o "$dir/linked" $guest -lrt \
 		-Wl,--no-as-needed "$dir/layer.so" || exit 1
@@ -244,6 +245,15 @@ add_cases() {
 			"$result" '?ziaprobe: warning: ranks .* run on the same kernel .*'
 	done
 
+	# The program is where launchers look, or is not there, on one node or on all. srun also
+	# tells which tasks have ended.
+	expect here 0 "cp ../guest . && ../ziatest 2 '$srun' guest plain" "$result" "$one_node"
+	expect missing 127 "../ziatest srun -N 3 -n 6 -- ./none" \
+		"$error cannot find the program \./none: there is no such file \(on n[1-3]\)" \
+		"$error cannot find .* \(on n[1-3]\)" "$error cannot find .* \(on n[1-3]\)"
+	expect copied 0 "../ziatest 2 'srun --bcast=$dir/copied/ziastart -N 1 -n 2 --wait={}' \
+		../guest plain" 'ziaprobe: warning: the launcher has copied ziastart .*' "$result" \
+		"$one_node"
 	# The program keeps what it has set, and no descriptor is left open.
 	if localedef -i de_DE -f UTF-8 "$tmp/de_DE.UTF-8" 2>/dev/null; then
 		agree="$agree comma"
@@ -262,6 +272,26 @@ add_cases() {
 	expect clean 0 "../ziatest 2 'srun -N 3 -n 6 --ntasks-per-node={} sh ../cleaner' \
 		../guest plain" "$cleaned" "$cleaned" "$cleaned"
 
+	# What is launched within a launch is not measured: neither the first launch of a script,
+	# nor the second, whatever starts the script. Some ranks may have the library, and others
+	# not.
+	printf '%s\n' '"$@" && "$@"' >"$dir/twice"
+	within='ziaprobe: warning: what [a-z.]+ starts is not measured, because it runs within .*'
+	for task in env 'mpirun.openmpi --host n1:1 -n 1' 'mpiexec.hydra -hosts n1 -n 1'; do
+		draw_number 4
+		case $drawn in
+		1) wrapper='' ;;
+		2) wrapper='env A=b' ;;
+		3) wrapper='sh -c "\"\$@\"; exit" -' ;;
+		4) wrapper='timeout 60' ;;
+		esac
+		for launcher in 'srun -N 2 -n 4' "$far" "$near"; do
+			number=$((number + 1))
+			expect "within-$number" 0 "../ziatest $task -- $wrapper \\
+				sh ../twice $launcher ../guest plain" "$within" "$within"
+		done
+	done
+
 	# Nothing is measured.
 	unknown="$error nothing was measured: Ziatest does not know the MPI library of foreign, \
 \"Foreign 2\.30, 2026\""
@@ -278,7 +308,6 @@ add_cases() {
 	expect only-unseen 0 "$only $words $unseen" "$(nothing unseen)"
 
 	# A wrapper of a program that is measured, and of one that is not
-	number=0
 	while read -r kind wrapper; do
 		number=$((number + 1)) line=$(nothing unseen)
 		if [ "$kind" = child ]; then
@@ -328,8 +357,22 @@ for mpi in mpich openmpi; do
 
 	srun='srun -N 1 -n 2 --ntasks-per-node'
 	case $mpi in
-	openmpi) mpirun='mpirun.openmpi --host n1:2 -npernode' ;;
-	mpich) mpirun='mpiexec.hydra -hosts n1 -n 2 -ppn' ;;
+	openmpi)
+		mpirun='mpirun.openmpi --host n1:2 -npernode'
+		near='mpirun.openmpi --oversubscribe -n 2'
+		far='mpirun.openmpi --host n2:1,n3:1 -n 2'
+		several='mpirun.openmpi --host n1:1,n2:1 -n 1'
+		three='mpirun.openmpi --host n1:2,n2:2,n3:2 --map-by ppr:2:node'
+		odd=" the launcher started 1 process, but MPI_COMM_WORLD has 2; .*"
+		;;
+	mpich)
+		mpirun='mpiexec.hydra -hosts n1 -n 2 -ppn'
+		near='mpiexec.hydra -launcher fork -n 2'
+		far='mpiexec.hydra -hosts n2,n3 -ppn 1 -n 2'
+		several='mpiexec.hydra -hosts n1,n2 -ppn 1 -n 1'
+		three='mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2'
+		odd=' this launch is within the measured one; .*'
+		;;
 	esac
 	launch="../ziatest -v --csv csv --ranks ranks 2 'srun -N 3 -n 6 --ntasks-per-node'"
 	only='../ziatest -q --start-only'
@@ -338,6 +381,31 @@ for mpi in mpich openmpi; do
 	draw_number 3
 	node=n$drawn
 	slow_imports=''
+
+	# Several programs in one launch, and a launcher after the --: one that is known by its
+	# name, and one that is not
+	cp "$dir/guest" "$dir/second"
+	expect several 0 "../ziatest -q $several -- ../guest plain : -n 1 -- ../second plain" \
+		"$result"
+	expect nested 0 "../ziatest srun -N 1 -n 1 -- $near ../guest plain" \
+		'ziaprobe: warning: what [a-z.]+ starts is not measured, .*'
+	cp "$(command -v "${near%% *}")" "$dir/odd"
+	cp "$(command -v hydra_pmi_proxy)" "$dir"	# which hydra looks for where it is itself
+	expect nested-odd 0 "../ziatest srun -N 1 -n 1 -- sh -c \
+		'../odd ${near#* } ../guest plain; exit'" "$error nothing was measured:$odd"
+
+	# The library is missing on one node: the other ranks would wait for those of that node.
+	mkdir "$dir/full"
+	cp "$dir/ziatest" "$dir/ziastart" "$dir/libziaprobe.so" "$dir/full"
+	echo $node >"$dir/late"
+	printf '%s\n' 'if [ "$(hostname)" = "$(cat ../late)" ]; then' \
+		'	mount -t tmpfs none ../full && cp ../ziastart ../full || exit' \
+		'fi' 'exec "$@"' >"$dir/hide"
+	for launcher in "$three" 'srun -N 3 -n 6'; do
+		expect "hidden-${launcher%% *}" "$fails" "../full/ziatest $launcher \\
+			unshare --mount sh ../hide -- ../guest plain" \
+			"$error cannot read .*/full/libziaprobe\\.so: .* \\(on $node\\)"
+	done
 
 	# How each MPI library is found, and what it needs
 	expect sleep 0 "$launch ../guest plain $node" "$result"
@@ -357,7 +425,7 @@ for mpi in mpich openmpi; do
 	ln -s "$library" "$dir/libmpi_abi-5/${library##*/}"
 	expect abi-directory 0 "export LD_LIBRARY_PATH=$dir/libmpi_abi-5
 		../ziatest 2 '$srun' ../guest plain" "$result" "$one_node"
-	expect own-probe 0 "../ziatest 2 '$srun' ../ziaprobe \$(date +'%s %6N') 2" \
+	expect own-probe 0 "cp ../ziaprobe own && ../ziatest 2 '$srun' ./own \$(date +'%s %6N') 2" \
 		"$result" "$one_node" "$result" "$one_node"
 	expect lookup 0 "../ziatest 2 '$mpirun' $unseen $library" "$result" "$one_node"
 	# Programs that reach a stub of MPI, before or after an MPI, go on.

@@ -208,7 +208,7 @@ is 'a sweep: the outputs end in the status' "$ends" '2-1 status 0
 like 'a sweep: the command line' "$(head -n 1 sweep/ziatest-*/output/2-1.txt)" \
 	"srun --hint=nomultithread --distribution=block:block --cpus-per-task=7 --mpi=pmix \
 --overlap --job-name=ziatest-2-1 --nodelist=./ziatest-virtual-[0-9]*/nodes-2-1.txt --nodes=2 \
---ntasks=4 --ntasks-per-node 2 ./ziaprobe .* 2 --verbose --verbose --timeout 480 --csv .*"
+--ntasks=4 --ntasks-per-node 2 ./ziaprobe .* 2 --timeout 480 --csv .* --verbose --verbose"
 is 'a sweep: the nodes' "$(tail -n 9 sweep/ziatest-*/nodes-[24]-1.txt | grep -x 'n.' |
 	paste -s -d ' ' -)" 'n1 n2 n1 n2 n3 n4'
 is 'a sweep: no secret is recorded' "$(grep -r secret-word sweep/ziatest-*/)" ''

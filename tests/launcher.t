@@ -54,7 +54,7 @@ for option in '-w 0.75' --where=0.75; do
 		$option -t 9 4 fake
 done
 starts 'files and -v are passed on unchanged' "\[4\]$probe\[4\]\[--ranks\]\[a b.csv\]\
-\[--verbose\]\[--csv\]\[it's\]\[--csv\]\[\\\$HOME\]" \
+\[--csv\]\[it's\]\[--csv\]\[\\\$HOME\]\[--verbose\]" \
 	--ranks 'a b.csv' -v --csv "it's" --csv '$HOME' 4 fake
 is 'the printed line quotes them for a shell' "$(sh -c "$err")" "$out"
 
@@ -272,7 +272,7 @@ starts 'SLURM_KILL_BAD_EXIT is 1' '\[1\]\[4\].*' 4 'fake $SLURM_KILL_BAD_EXIT'
 export SLURM_KILL_BAD_EXIT=0
 starts 'SLURM_KILL_BAD_EXIT=0 stays' '\[0\]\[4\].*' 4 'fake $SLURM_KILL_BAD_EXIT'
 unset SLURM_KILL_BAD_EXIT
-touch "$bin/libziaprobe.so"
+cp "$bin/probe" "$bin/ziastart"
 starts 'a program: SLURM_KILL_BAD_EXIT is not set' '\[unset\]\[4\].*' \
 	4 'fake ${SLURM_KILL_BAD_EXIT-unset}' ./solver
 
@@ -280,58 +280,57 @@ ziatest 1 'touch launched; fake' >/dev/full 2>&1
 is 'the command line cannot be printed: status 1' $? 1
 ok 'the command line cannot be printed: nothing is launched' test ! -e launched
 
-# A program: env preloads the library into it, and passes the arguments of ziaprobe.
-# The files in the current directory play no part.
-library=$bin/libziaprobe.so ziatest=$bin/ziatest
-touch libziaprobe.so
-cc -shared -o "$tmp/empty.so" -x c /dev/null || exit 1
+# A program: ziastart starts it, with the same arguments as ziaprobe before a --.
+starter=$bin/ziastart ziatest=$bin/ziatest
 
-# started TITLE LAUNCHER BEFORE LIBRARY [ENV-ARGUMENT...]: passes if a program that is given with
-# LAUNCHER is started with the arguments BEFORE, each in [], and with LIBRARY, if the names of files
-# are absolute, and if that is what the printed line does, too
+# started TITLE LAUNCHER BEFORE: passes if a program that is given with LAUNCHER is started with the
+# arguments BEFORE, each in [], if the names of files are absolute, and if that is what the printed
+# line does, too
 started() {
-	title=$1 launcher=$2 before=$3 preloaded=$4
-	shift 4
-	run env -u LD_PRELOAD "$@" "$ziatest" -v --csv "it's\$x" -t 5 --ranks /ranks 4 "$launcher" \
-		./solver -h '' "it's" '{}  |'
-	like "a program, $title" "$out" "$before\[/usr/bin/env\]\[LD_PRELOAD=$preloaded\]\
-\[ZIAPROBE=[0-9]{10},[0-9]{1,6},4,--verbose,--csv,$(pwd -P)/it's\\\$x,--timeout,5,\
---ranks,/ranks\]\
-\[./solver\]\[-h\]\[\]\[it's\]\[\{\}  \|\]"
-	is "a program, $title: the printed line does the same" \
-		"$(env -u LD_PRELOAD sh -c "$err")" "$out"
+	run "$ziatest" -v --csv "it's\$x" -t 5 --ranks /ranks 4 "$2" ./solver -h '' "it's" '{}  |'
+	like "a program, $1" "$out" "$3\[$starter\]$stamped\[4\]\
+\[--csv\]\[$(pwd -P)/it's\\\$x\]\[--timeout\]\[5\]\[--ranks\]\[/ranks\]\[--verbose\]\
+\[--\]\[./solver\]\[-h\]\[\]\[it's\]\[\{\}  \|\]"
+	is "a program, $1: the printed line does the same" "$(sh -c "$err")" "$out"
 }
-started 'a plain launcher' 'fake -x -n ' '\[-x\]\[-n\]\[4\]' "$library"
-started '{}' 'fake {} a' '\[4\]\[a\]' "$library"
-started 'N={}' 'N={} fake -x file' '\[-x\]\[file\]' "$library"
-started 'a shell launcher' 'fake $((1 + 1))' '\[2\]\[4\]' "$library"
-started 'an empty LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$library" LD_PRELOAD=
-started 'another LD_PRELOAD' 'fake -n' '\[-n\]\[4\]' "$tmp/empty.so:$library" \
-	"LD_PRELOAD=$tmp/empty.so"
+started 'a plain launcher' 'fake -x -n ' '\[-x\]\[-n\]\[4\]'
+started '{}' 'fake {} a' '\[4\]\[a\]'
+started 'N={}' 'N={} fake -x file' '\[-x\]\[file\]'
+started 'a shell launcher' 'fake $((1 + 1))' '\[2\]\[4\]'
 
 mkdir "$tmp/links" "$tmp/lib" "$tmp/a b" "$tmp/a:b"
 ln -s "$bin/ziatest" "$tmp/links"
 cd "$tmp/links" || exit 1
 ziatest=$tmp/links/ziatest
-started 'ziatest is a symbolic link, no ziaprobe' 'fake -n' '\[-n\]\[4\]' "$library"
-mv "$library" "$tmp/lib"
-started 'the library is in ../lib' 'fake -n' '\[-n\]\[4\]' "$bin/../lib/libziaprobe.so"
-rm "$tmp/lib/libziaprobe.so"
+started 'ziatest is a symbolic link, no ziaprobe' 'fake -n' '\[-n\]\[4\]'
+mv "$starter" "$tmp/lib"
+starter=$tmp/lib/ziastart
+started 'ziastart is in ../lib' 'fake -n' '\[-n\]\[4\]'
+printf '#!/bin/sh\necho "$OMPI_ZIATEST_LIBRARY ${ZIAPROBE-unset}"\n' >"$bin/library"
+chmod +x "$bin/library"
+export ZIAPROBE=1,2,0	# as in a task of another launch
+run "$ziatest" library -- ./solver
+is 'the library is next to ziastart; this launch is not a part of another one' "$out" \
+	"$tmp/lib/libziaprobe.so unset"
+unset ZIAPROBE
+rm "$starter"
 # not_started NAME ERROR: passes if $ziatest fails with ERROR, and starts nothing
 not_started() {
 	run "$ziatest" 4 'fake -n' ./solver
 	like "a program, $1" "$out/$err/$status" "/ziatest: error: $2/1"
 }
 cd "$tmp/here" || exit 1
-not_started 'no library' "cannot find libziaprobe.so next to ziatest or in ../lib; build it \
-with 'make'"
+not_started 'no ziastart' "cannot find ziastart, which starts programs, next to ziatest or in \
+../lib; build it with 'make'"
 for path in "$tmp/a b" "$tmp/a:b"; do
 	cp "$bin/ziatest" "$path"
-	touch "$path/libziaprobe.so"
+	cp "$bin/probe" "$path/ziastart"
 	ziatest=$path/ziatest
-	not_started "the library is in ${path##*/}" "cannot preload '$path/libziaprobe.so': its \
-path has a blank or a colon; move Ziatest"
+	not_started "ziastart is in ${path##*/}" "cannot preload what is next to \
+'$path/ziastart': its path has a blank or a colon; move Ziatest"
 done
+cp "$bin/probe" "$bin/ziastart"
+starter=$bin/ziastart
 
 # The probe is ./ziaprobe or the one next to ziatest.
 mv ziaprobe "$bin/ziaprobe"
@@ -386,58 +385,49 @@ quote="quote the launcher with its options: 'fake \.\.\.', or leave out N"
 for program in --ntasks ''; do
 	wrong "the program '$program'" "'$program' is not a program; $quote" 4 fake "$program" 4
 done
-# Programs that env would take for variables
+# Programs that are meant as variables
 while read -r program next; do
 	# shellcheck disable=SC2086 # one word or none
 	wrong "the program $program" "'$program' is not a program; to set a variable, write \
-'env $program ${next:-\.\.\.}'; if it is a path, use a link without '='" \
+'env $program ${next:-\.\.\.}'" \
 		4 'fake -n' "$program" $next
 done <<'END'
 OMP_NUM_THREADS=2 ./solver
 n=4/solver
 END
 
-# LD_PRELOAD in the launch, and what does not mix with env
-# clashes LAUNCHER [WORD...]: passes if LD_PRELOAD in the last argument is refused
-clashes() {
+# replaces WORD...: passes if LD_PRELOAD in the last WORD, of a program, is refused
+replaces() {
 	for word; do :; done
-	pattern=$(printf '%s\n' "$word" | sed 's/[$*{}]/\\&/g')
-	wrong "LD_PRELOAD in $word" "LD_PRELOAD in '$pattern' clashes with ziatest's; \
-set it before ziatest" 4 "$@" "${2-./solver}"
+	wrong "LD_PRELOAD in $word" "LD_PRELOAD in '$word' would replace the library of ziatest; \
+set it before the --, or before ziatest" fake -- "$@"
 }
 # accepted LAUNCHER PROGRAM [WORD...]: passes if this is launched
-touch "$bin/libziaprobe.so"
 accepted() {
 	run ziatest 4 "$@"
 	is "no wrong alarm: $*" "$status" 0
 }
+replaces env LD_PRELOAD=/x.so
+replaces env A=1 --unset LD_PRELOAD
+replaces apptainer --env A=1,LD_PRELOAD=/x.so
+replaces sh -c 'LD_PRELOAD=/x.so ./solver'
+replaces ./a : -n 2 -- env LD_PRELOAD=/x.so
 while IFS= read -r launcher; do
-	clashes "$launcher"
+	accepted "$launcher" ./solver
 done <<'LAUNCHERS'
 fake --export=ALL,LD_PRELOAD=/x.so -n
-fake --export=LD_PRELOAD=/x.so,ALL -n
-fake -x LD_PRELOAD=/x.so -n
-fake -x LD_PRELOAD -n
 fake	-genv LD_PRELOAD /x.so -n
-env "LD_PRELOAD=$X" fake -n
-LD_PRELOAD=/x.so:$LD_PRELOAD N={} fake
+fake --bcast=/tmp/copy -n
 LAUNCHERS
-clashes fake env LD_PRELOAD=/x.so
-clashes fake env A=1 --unset LD_PRELOAD
-clashes fake apptainer --env A=1,LD_PRELOAD=/x.so
-clashes fake sh -c 'LD_PRELOAD=/x.so ./solver'
-accepted 'fake --export=ALL,LD_PRELOAD_PATH=/x,MY_LD_PRELOAD=/x' ./solver
-accepted 'fake -wdir /LD_PRELOAD' ./LD_PRELOAD/solver LD_PRELOAD.log --LD_PRELOAD
-accepted 'fake ${LD_PRELOAD-}' ./solver
+accepted fake ./LD_PRELOAD/solver LD_PRELOAD.log --LD_PRELOAD --multi-prog
 accepted fake sh -c 'LD_PRELOAD=/x.so:$LD_PRELOAD ./solver'
-accepted 'fake --export=ALL,LD_PRELOAD=/x.so -n'
-for launcher in 'fake --bcast=/tmp/copy -n' 'fake --bcast -n' 'fake --multi-prog' 'fake --multi' \
-	'fake -n {} --bcast'; do
-	wrong "$launcher, with a program" "--bcast would copy, and --multi-prog read, .*" \
+cp "$bin/probe" a=b
+accepted fake ./a=b
+for launcher in 'fake --multi-prog' 'fake --multi' 'fake -n {} --multi-prog='; do
+	wrong "$launcher, with a program" '--multi-prog would read ziastart as its list .*' \
 		4 "$launcher" ./solver
 	accepted "$launcher"
 done
-accepted 'fake --bcast-exclude=/lib -n' ./solver --bcast --multi-prog
 no_blanks='with a program, file names must not contain blanks or commas:'
 for option in --csv --ranks; do
 	for name in 'a b' a,b; do
@@ -461,21 +451,19 @@ options before N" 4 "$launcher"
 done
 
 # A pipe would take N and the probe, and tee would overwrite the probe.
-usage_lines=$(ziatest --help | head -n 2)
 : >"$RECORD"
 files=$(ls)
 while IFS= read -r launcher; do
 	run ziatest 4 "$launcher"
 	is "a pipe is refused: $(printf '%s' "$launcher" | sed 's/\\/&&/g')" \
-		"$out/$err/$status" "/ziatest: error: the launcher contains a |: '$launcher'; put \
-a pipe in a script that is the launcher, or after ziatest: ./ziatest N \"...\" 2>&1 | tee log
-$usage_lines/2"
+		"$out/$err/$status" "/ziatest: error: the launch line ends in a pipe, whose last \
+command would get N and ziaprobe as arguments; put the pipe after ziatest, as in ./ziatest N \
+\"...\" 2>&1 | tee log, or in a script/2"
 done <<'END'
 fake|tee log
 fake 2>&1 | tee log
 fake |& tee log
 fake || fake | tee log
-false ||| fake
 fake >| log | cat
 fake \\| tee log
 fake \" | tee log
@@ -484,6 +472,9 @@ fake "a \" |" | tee log
 fake '"' | tee log '"'
 fake "'" | tee log "'"
 fake $(echo a) | cat
+fake | tee "log (1)"
+fake | tee $(echo log) ${NONE:-log}
+fake | cat; fake | tee log
 fake a{}|cat
 fake "$(echo '"')" | tee log
 fake "(" | tee log
@@ -516,6 +507,8 @@ sh -c 'fake a | cat' -
 false||fake
 false || false || fake
 fake 2>| log
+echo a | cat; fake
+case a in a|b) fake ;; esac; fake
 END
 
 # The words form: LAUNCHER [ARGUMENT...] -- PROGRAM [ARGUMENT...]
@@ -564,7 +557,7 @@ done <<'END'
 -vvq=
 -q -v=\[--verbose\]
 -vv -qv=\[--verbose\]
--qvt9=\[--verbose\]\[--timeout\]\[9\]
+-qvt9=\[--timeout\]\[9\]\[--verbose\]
 END
 for options in -q -vq; do
 	starts "N and $options" "\[4\]$probe\[4\]" "$options" 4 fake
@@ -572,39 +565,40 @@ done
 starts --start-only "\[4\]$probe\[4\]\[--start-only\]" --start-only 4 fake
 
 # Where the launcher ends
-report='0,--verbose\]'
-preloaded="\[/usr/bin/env\]\[LD_PRELOAD=$bin/libziaprobe.so\]\
-\[ZIAPROBE=[0-9]{10},[0-9]{1,6},$report"
-cp "$tmp/empty.so" "$bin/libziaprobe.so"
+start="$stamped\[0\]\[--verbose\]"
+probed="$probe\[0\]\[--verbose\]"
+# shellcheck disable=SC2034 # in the table
+started="\[$starter\]$start\[--\]"
+mkdir other
+cp "$bin/probe" other/ziaprobe
 while IFS='=' read -r arguments expected; do
 	# shellcheck disable=SC2086 # words
-	run env -u LD_PRELOAD ziatest $arguments
+	run ziatest $arguments
 	like "words: $arguments" "$out" "$(eval "echo \"$expected\"")"
-	is "words: $arguments: the printed line" "$(env -u LD_PRELOAD sh -c "$err")" "$out"
+	is "words: $arguments: the printed line" "$(sh -c "$err")" "$out"
 done <<'END'
-fake -n 4 -- ./solver -x=\[-n\]\[4\]$preloaded\[./solver\]\[-x\]
-fake -- ./solver -- x=$preloaded\[./solver\]\[--\]\[x\]
-fake -- -- ./solver=\[--\]$preloaded\[./solver\]
-fake --=$probe\[0\]\[--verbose\]
-fake -- --=\[--\]$probe\[0\]\[--verbose\]
-fake -- -- ziaprobe=\[--\]$probe\[0\]\[--verbose\]
-fake -- ./ziaprobe=$probe\[0\]\[--verbose\]
-fake -- ../bin/fake ziaprobe=$preloaded\[../bin/fake\]\[ziaprobe\]
-fake -- ../bin/probe=$preloaded\[../bin/probe\]
--- fake 4=\[4\]
+fake -n 4 -- ./solver -x=\[-n\]\[4\]$started\[./solver\]\[-x\]
+fake -- ./solver -- x=$started\[./solver\]\[--\]\[x\]
+fake -- -- ./solver=\[--\]$started\[./solver\]
+fake -- -- ziaprobe=\[--\]$probed
+fake -- ./ziaprobe=$probed
+fake -- ../here/ziaprobe=\[../here/ziaprobe\]$start
+fake -- other/ziaprobe=\[other/ziaprobe\]$start
+fake -- ../bin/fake ziaprobe=$started\[../bin/fake\]\[ziaprobe\]
+fake -- ../bin/probe=$started\[../bin/probe\]
+fake 1 -- ./a x : 2 -- ./b -- y=\[1\]$started\[./a\]\[x\]\[:\]\[2\]$started\[./b\]\[--\]\[y\]
+-- fake 4=
 -- 4 fake=\[4\]$probe\[4\]
+4 fake ziaprobe=\[4\]$probe\[4\]
+4 fake other/ziaprobe=\[4\]\[other/ziaprobe\]$stamped\[4\]
 --ranks -- 4 fake=\[4\]$probe\[4\]\[--ranks\]\[--\]
 --ranks -- fake -- ziaprobe=$probe\[0\]\[--ranks\]\[--\]\[--verbose\]
 END
-run ziatest --
-like 'words: -- alone starts one ziaprobe' "$err/$status" "./ziaprobe $stamp 0 --verbose/0"
 cp "$bin/probe" "$bin/ziaprobe"
-for own in "$bin/ziaprobe" "$bin/../bin/ziaprobe"; do
-	starts "words: $own is ziatest's own" "\[$own\]$stamped\[0\]\[--verbose\]" fake -- "$own"
-done
+starts "words: $bin/ziaprobe" "\[$bin/ziaprobe\]$start" fake -- "$bin/ziaprobe"
 rm "$bin/ziaprobe"
-starts 'words: the options with a program' ".*\[ZIAPROBE=[0-9]{10},[0-9]{1,6},0,--ppn,4,\
---start-only,--csv,$(pwd -P)/x,--verbose\]\[./solver\]" \
+starts 'words: the options with a program' "\[$starter\]$stamped\[0\]\[--ppn\]\[4\]\
+\[--start-only\]\[--csv\]\[$(pwd -P)/x\]\[--verbose\]\[--\]\[./solver\]" \
 	--ppn 04 --start-only --csv x fake -- ./solver
 
 # ... and what is wrong with it
@@ -621,62 +615,39 @@ for program in -n --; do
 name the program, and then its options" -- "$program" 4
 done
 wrong 'the program -n' "'-n' is not a program; after --, .*" fake -- -n 4
-wrong 'the program X=1' "'X=1' is not a program; to set a variable, write 'env X=1 ./a'; .*" \
+wrong 'the program X=1' "'X=1' is not a program; to set a variable, write 'env X=1 ./a'" \
 	fake -- X=1 ./a
-wrong 'ziaprobe and an argument' "./ziaprobe takes no arguments here, such as '--csv'; write the \
-options of ziatest before the launcher" fake -- ./ziaprobe --csv x
-wrong '4x as the launcher' "N $needed '4x'" 4x -n 4 -- ./a
-for word in --export=ALL,LD_PRELOAD=/x.so --bcast --multi-prog; do
-	wrong "$word, with a program" '(LD_PRELOAD in|--bcast would copy).*' fake "$word" -- ./a
-	run ziatest fake "$word" -- ziaprobe
-	is "words: no wrong alarm: $word" "$status" 0
+missing='the program is missing; after --, name a program, or ziaprobe'
+wrong 'nothing after --' "$missing" fake ./solver --
+wrong 'nothing after the second --' "$missing" fake -- --
+wrong 'only --' "$missing" --
+wrong ':, and no --' "after ':', -- is missing; write it before each program, .*" \
+	fake -n 1 -- ./a : -n 2 ./b
+wrong ': with -- and no program' "after ':', -- is missing; .*" fake -- ./a : -n 2 --
+for form in 'fake --' '4 fake'; do
+	# shellcheck disable=SC2086 # words
+	wrong "ziaprobe and an argument: $form" "./ziaprobe takes no arguments here, such as \
+'--csv'; write the options of ziatest before the launcher" $form ./ziaprobe --csv x
 done
-run ziatest fake -- sh -c 'LD_PRELOAD=/x.so:$LD_PRELOAD ./solver'
-is 'words: a script may extend LD_PRELOAD' "$status" 0
+wrong '4x as the launcher' "N $needed '4x'" 4x -n 4 -- ./a
+wrong '--multi-prog, with a program' '--multi-prog would read .*' fake --multi-prog -- ./a
+run ziatest fake --multi-prog -- ziaprobe
+is 'words: no wrong alarm: --multi-prog' "$status" 0
 cp "$bin/fake" "$bin/4x"
 starts 'words: a launcher whose name begins with a digit' '\[-n\]\[4\].*' 4x -n 4 -- ziaprobe
 # failing LAUNCHER STATUS MESSAGE: passes if LAUNCHER causes this error
 failing() {
 	did "$bin/ziatest" "$1" -- ziaprobe >"$tmp/of_ziatest"
 	like "words: the launcher $1" "$(tail -n 1 "$tmp/err")/$(sed -n 's/^status: //p' \
-		"$tmp/of_ziatest")" "ziatest: error: $3/$2"
+		"$tmp/of_ziatest")" "$3/$2"
 }
-failing no-such-program 127 "cannot find the launcher 'no-such-program'; check its name, .*"
-failing ./no-such-program 127 "cannot find the launcher './no-such-program'; .*"
-failing ./plain 126 "the launcher './plain' is not an executable file"
-failing ./dir 126 "the launcher './dir' is not an executable file"
-failing ./bare 126 'cannot run ./bare: Exec format error'
-failing ./lost 127 'cannot run ./lost: No such file or directory'
-
-# Each task of srun is a launcher
-cp "$bin/fake" "$bin/srun"
-warning='ziatest: warning: each task of srun starts mpirun, and so a job of its own; .*'
-# nested warned|quiet ARGUMENT...: passes if ARGUMENTs are launched, with this warning or without
-nested() {
-	title=$1
-	shift
-	run ziatest "$@"
-	if [ "$title" = warned ]; then
-		like "srun and mpirun: warned of $*" "$status/$err" "0/$warning\|[^|]*"
-	else
-		like "srun and mpirun: no wrong alarm: $*" "$status/$err" '0/[^|]*'
-	fi
-}
-nested warned srun -n 4 mpirun --map-by ppr:4:node -- ./solver
-nested warned "$bin/srun" -n 4 /usr/bin/mpiexec.hydra -n 4 -- ziaprobe
-nested warned env X=1 srun -n 4 --exclusive mpiexec -- ziaprobe
-nested warned srun -n 4 -- mpirun -n 4 ./solver
-nested warned 4 'srun --ntasks 4 --ntasks-per-node=1 mpirun --map-by ppr:{}:node'
-nested warned 4 'srun --ntasks 14	prterun -n'
-nested quiet srun -n 1 mpirun -- ./solver
-nested quiet srun -n1 --overlap mpirun -- ./solver
-nested quiet 4 'srun --ntasks=1 mpirun -n'
-nested quiet 4 'srun --ntasks 1 mpirun -n'
-nested quiet srun -J mpirun -n 4 -- ./solver
-nested quiet 4 'srun --job-name mpirun -n'
-nested quiet srun -n 4 ./mpirun.sh -- ./solver mpirun
-nested quiet mpirun -n 4 srun -- ./solver
-nested quiet 4 'srun -n 4 --comment="no mpirun today" --ntasks-per-node'
+failing no-such-program 127 "ziatest: error: cannot find the launcher 'no-such-program'; check .*"
+failing ./no-such-program 127 "ziatest: error: cannot find the launcher './no-such-program'; .*"
+failing ./plain 126 "ziatest: error: the launcher './plain' is not an executable file"
+failing ./dir 126 "ziatest: error: the launcher './dir' is not an executable file"
+failing ./lost '(2|126|127)' 'sh: .*'
+run sh -c "cd '$there' && '$bin/ziatest' ./bare a -- ziaprobe"
+like 'words: a launcher without #! runs as in a shell' "$out/$status" "\[a\]$probed/0"
 
 run ziatest -h
 like '-h: the usage and more on stdout' "$out" "$usage"

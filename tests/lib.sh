@@ -320,7 +320,7 @@ run_cases() {
 # said FILE: prints the messages of the two programs in FILE, and those of sanitizers about their
 # sources, but not those of launchers and libraries. Messages of -t and -w come last, by rank.
 said() {
-	sources='(zia(test|probe)|(prepare|observe|explain|preload)/[a-z]+)\.c:'
+	sources='(zia(test|probe)|(prepare|observe|explain|preload)/[a-z/]+)\.c:'
 	moment='(timeout of|after) [0-9.]+ s: '
 	grep -E "^(ziatest|ziaprobe|usage|Time test|Slowest)|$sources" "$1" |
 		sed -E "s/^ziaprobe: (error|note): ($moment)?rank ([0-9]+) .*on n/\\4 &/; t
@@ -373,11 +373,19 @@ sanitize='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
 # MPI libraries leak: leaks are reported but do not change the status.
 export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LSAN_OPTIONS=exitcode=0
 
-# quick_build MPI: copies ziatest, libziaprobe.so, and a ziaprobe with only 4 KiB of padding, to
-# $dir, which is $tmp/MPI. With MPICH, they are built with the undefined-behaviour sanitizer; the
-# programs also with the address sanitizer, which a preloaded library cannot have, and with which
-# MPICH 5 takes half a minute to start. 'make check' names a directory BUILDS, in which all tests
-# share one build. Also sets the MPI type for srun.
+# starter FILE [OPTION...]: builds ziastart as FILE
+starter() {
+	program=$1
+	shift
+	cc "$@" -o "$program" "$top/preload/starter/ziastart.c" "$top/observe/launcher.c" \
+		"$top/observe/ancestry.c" "$top/observe/text.c"
+}
+
+# quick_build MPI: copies ziatest, ziastart, libziaprobe.so, and a ziaprobe with only 4 KiB of
+# padding, to $dir, which is $tmp/MPI. With MPICH, they are built with the undefined-behaviour
+# sanitizer; ziatest and ziaprobe also with the address sanitizer, which a preloaded library cannot
+# have, and with which MPICH 5 takes half a minute to start. 'make check' names a directory BUILDS,
+# in which all tests share one build. Also sets the MPI type for srun.
 quick_build() {
 	dir=$tmp/$1
 	SLURM_MPI_TYPE=$(pmi "$1")
@@ -396,6 +404,7 @@ quick_build() {
 		flock 9
 		if ! [ -e "$built/ziaprobe" ]; then
 			cc $options -o "$built/ziatest" ziatest.c prepare/*.c &&
+				starter "$built/ziastart" $library_options &&
 				cc $library_options -Ipreload -DWITHOUT_MAIN -DINTERPOSE \
 					-fPIC -shared -fvisibility=hidden -Wl,-Bsymbolic-functions \
 					-o "$built/libziaprobe.so" preload/*.c ziaprobe.c \
@@ -405,7 +414,7 @@ quick_build() {
 					ziaprobe.c observe/*.c explain/*.c -ldl
 		fi
 	} 9>"$built/lock"
-	cp "$built/ziatest" "$built/ziaprobe" "$built/libziaprobe.so" "$dir"
+	cp "$built/ziatest" "$built/ziastart" "$built/ziaprobe" "$built/libziaprobe.so" "$dir"
 }
 
 # shim_build MPI: like quick_build, and builds helpers/shim.c as $dir/shim.so. ziaprobe is in

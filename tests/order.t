@@ -13,7 +13,10 @@ table='
 # The libraries are loaded: the work of this thread so far, and the stamp
 library      getenv:ZIAPROBE syscall:gettid open:schedstat work REALTIME
 # The program calls MPI_Init: is it to be measured, and in which locale?
-library      getenv:ZIAPROBE uselocale
+library      getenv:ZIAPROBE
+# Does this process belong to the launch? It is the one that the launcher has started.
+library      getenv:ZIASTART fopen:stat
+library      uselocale
 # MPI_Init: is stderr open?
 all          fcntl
 # When this node booted, and the raw clock, to find out later whether the clock jumped
@@ -96,8 +99,8 @@ for mpi in mpich openmpi; do
 	start="\$(date +'%s %6N')"
 	expect plain 0 "srun -N 2 -n 2 $probe $start 1" "$result"
 	expect found 0 "srun -N 2 -n 2 $probe $start 0" "$result"
-	expect library 0 "srun -N 2 -n 2 env LD_PRELOAD=$dir/libziaprobe.so:$preload \\
-		\"ZIAPROBE=\$(date +'%s,%6N'),1\" ../program" "$result"
+	expect library 0 "srun -N 2 -n 2 ../ziastart $start 1 -- \\
+		env LD_PRELOAD=$dir/libziaprobe.so:$preload ../program" "$result"
 	if [ $mpi = "$first_mpi" ]; then	# the others do not depend on the MPI library
 		expect timeout 0 "srun -N 2 -n 2 $probe $start 1 -t 60" "$result"
 		expect words 0 "srun -N 2 -n 2 $probe $start 0 --ppn 1" "$result"

@@ -284,6 +284,14 @@ add_cases() {
 			sh ../before.sh ../program first file" "$result" "$one_node"
 	expect preload-middle 7 "export LD_PRELOAD=$dir/other.so$preloaded AFTER=$dir/profiler.so
 		LEFT=\$LD_PRELOAD:\$AFTER $launch sh ../after.sh ../program first file" "$result"
+	# What the launcher and a task prolog preload stays, too.
+	printf '#!/bin/sh\necho "export LD_PRELOAD=%s"\n' "$dir/other.so" >"$dir/prolog"
+	chmod +x "$dir/prolog"
+	for option in "--export=ALL,LD_PRELOAD=$dir/other.so" "--task-prolog=$dir/prolog"; do
+		expect "preload${option%%=*}" 7 "unset LD_PRELOAD
+			LEFT=$dir/other.so ../ziatest 2 'srun $option ${alone#srun }' \\
+				../program first file" "$result" "$one_node"
+	done
 	expect fail 9 "FAULT=fail AFTER=$dir/profiler.so \\
 		$launch sh ../after.sh ../program first file"
 

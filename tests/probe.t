@@ -16,7 +16,7 @@ misplaced() {
 		"$4 and $5; .* N = $6 .*--ntasks-per-node=$6 --dist.* --map-by ppr:$6:node"
 }
 
-mismatch="$error the launcher started 4 processes, but each is alone .*"
+mismatch="$error the launcher started several processes, but each is alone .*"
 cleaned="$error rank and size are not known to MPI: .*"
 
 # rows FILE: prints the number of complete rows after the header, if there is nothing else
@@ -126,6 +126,10 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 	expect stale 0 'OMPI_COMM_WORLD_SIZE=64 srun $four 2 ../ziaprobe $(../at now) 2' "$result"
 	expect flux0 1 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=0 ${alone#* }" "$mismatch"
 	expect flux1 0 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=1 $alone"
+	# Without a size, rank 1 reports it; rank 0 cannot know that there are others.
+	expect pmix0 0 "PMIX_RANK=0 ../ziaprobe \$(../at now) 1" "$result" "$one_node"
+	expect pmix1 1 "PMIX_RANK=1 ${alone#* }" "$mismatch"
+	expect pmix2 0 "PMIX_RANK=2 $alone"
 	expect flux-slurm 0 "FLUX_JOB_SIZE=4 FLUX_TASK_RANK=1 SLURM_STEP_NUM_TASKS=1 \
 		SLURM_PROCID=0 $alone"
 	expect open-flux 0 "OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 FLUX_JOB_SIZE=4 \

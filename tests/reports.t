@@ -257,7 +257,7 @@ for mpi in mpich openmpi; do
 		like 'ranks that mpirun started itself' \
 			"$(awk -F , 'NR == 2 { print $(NF - 1) }' itself/csv)" 'mpirun|prterun'
 	fi
-	stamp_us=$(sed -n '4,$s/.* \([0-9]*\) 2 --verbose --verbose.*/\1/p' plain/out)
+	stamp_us=$(sed -n '4,$s/.*ziaprobe [0-9]* \([0-9]*\) 2 .*/\1/p' plain/out)
 	like "$mpi: started is the stamp" "$(sed -n 3p plain/csv)" \
 		".*T.*:.*:.*\.$(printf %06d "$stamp_us")Z,.*"
 	is "$mpi: odd file names" \

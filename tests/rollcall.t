@@ -322,7 +322,7 @@ class Lines(Case):
          '\n' + text.replace(COMMAND, '')),
         ('another launch before', lambda text: output(4, {3}, {4}) + text),
         ('the words form', lambda text: output(4, {3}) + text.replace(
-            COMMAND, 'ZIAPROBE=1795826339,124275,--timeout=60 srun ./solver\n')),
+            COMMAND, 'srun /opt/ziastart 1795826339 124275 0 --timeout 60 -- ./solver\n')),
         ('--where before', lambda text: COMMAND + says(4, INIT, SLEEP, moment='note: after 5 s') +
          text.replace(COMMAND, '')),
         ('--where after', lambda text: text + says(4, INIT, SLEEP, moment='note: after 5 s')),

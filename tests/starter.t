@@ -1,0 +1,128 @@
+#!/bin/sh
+# ziastart: how it finds and starts a program in a task, and what it says if it cannot
+. "$(dirname "$0")/lib.sh"
+
+bin=$tmp/bin here=$tmp/here
+mkdir "$bin" "$here" "$tmp/path" "$tmp/first"
+starter "$bin/ziastart" -static 2>/dev/null || starter "$bin/ziastart" || exit 1
+cc -shared -o "$bin/libziaprobe.so" -x c /dev/null || exit 1
+for name in one two; do
+	cc -shared -o "$tmp/$name.so" -x c /dev/null || exit 1
+done
+# Prints its directory, its arguments, each in [], LD_PRELOAD and ZIAPROBE
+cat >"$here/show" <<'END'
+#!/bin/sh
+printf '%s:' "${0%/*}"
+printf '[%s]' "$@"
+echo " $LD_PRELOAD $ZIAPROBE"
+END
+chmod +x "$here/show"
+cp "$here/show" "$here/a b"
+cp "$here/show" "$here/-n"
+cp "$here/show" "$tmp/path"
+ln -s ../bin/ziastart "$tmp/first/link"
+touch "$tmp/first/show" "$here/plain"
+mkdir "$here/directory" "$tmp/first/a b"
+printf '#!/no/such/shell -x\n' >"$here/lost"
+sed 1d "$here/show" >"$here/bare"
+printf '\177ELF\1\1\1\0%060d' 0 >"$here/foreign"
+chmod +x "$here/lost" "$here/bare" "$here/foreign"
+cd "$here" || exit 1
+unset LD_PRELOAD ZIAPROBE OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK FLUX_TASK_RANK SLURM_PROCID
+library=$bin/libziaprobe.so
+ziastart=$bin/ziastart
+all="[] $library 1,1,0"
+
+# started NAME EXPECTED ENV-ARGUMENT...: passes if env, given ENV-ARGUMENTs, prints EXPECTED
+started() {
+	title=$1 expected=$2
+	shift 2
+	run env "$@"
+	is "$title" "$err$out/$status" "$expected/0"
+}
+started 'the arguments, and both variables' ".:[a b][][it's][--][x] $library 7,42,0,-v,--csv,/x" \
+	"$ziastart" 7 42 0 -v --csv /x -- ./show 'a b' '' "it's" -- x
+started 'by a link' ".:$all" "$tmp/first/link" 1 1 0 -- ./show
+started 'an empty LD_PRELOAD' ".:$all" LD_PRELOAD= "$ziastart" 1 1 0 -- ./show
+started 'LD_PRELOAD is extended, in its order' ".:[] $tmp/two.so:$tmp/one.so:$library 1,1,0" \
+	"LD_PRELOAD=$tmp/two.so:$tmp/one.so" "$ziastart" 1 1 0 -- ./show
+started 'a name with a blank' ".:$all" "$ziastart" 1 1 0 -- 'a b'
+started 'a name like an option' ".:$all" "$ziastart" 1 1 0 -- -n
+# As srun and Open MPI: PATH first, then the working directory
+started 'in PATH, before the working directory' "$tmp/path:$all" \
+	"PATH=$tmp/first:$tmp/path:$PATH" "$ziastart" 1 1 0 -- show
+started 'in an empty entry of PATH' ".:$all" "PATH=:$tmp/path:$PATH" "$ziastart" 1 1 0 -- show
+started 'in the working directory' ".:$all" "PATH=$tmp/first:$PATH" "$ziastart" 1 1 0 -- show
+started 'in the working directory, without PATH' ".:$all" -u PATH "$ziastart" 1 1 0 -- show
+started 'a script without #!' ".:[-c] $library 1,1,0" "$ziastart" 1 1 0 -- bare -c
+cat >"$tmp/name.c" <<'END'
+#include <stdio.h>
+int main(int argc, char **argv) { return puts(argv[0]) < 0 || argc > 1; }
+END
+cc -o name "$tmp/name.c" || exit 1
+started 'argv[0] is the name as it was given' name "$ziastart" 1 1 0 -- name
+
+# not_started NAME STATUS MESSAGE PROGRAM: passes if PROGRAM causes this error
+on="\\(on $(uname -n)\\)"
+not_started() {
+	run "$ziastart" 1 1 0 -- "$4"
+	like "$1" "$out/$err/$status" "/ziaprobe: error: $3 $on/$2"
+}
+not_started 'no such program' 127 \
+	'cannot find the program none: it is neither in PATH nor in the working directory' none
+not_started 'no such file' 127 'cannot find the program ./none: there is no such file' ./none
+not_started 'a file without permission' 126 'cannot start ./plain: Permission denied' plain
+not_started 'a directory' 126 'cannot start ./directory: Permission denied' directory
+not_started 'no interpreter' 126 \
+	'cannot start ./lost: the interpreter in its first line, or its loader, .*' ./lost
+not_started 'another kind of machine' 126 'cannot start ./foreign: Exec format error' ./foreign
+for arguments in '' '1 1 0' '1 1 0 -v' '1 1 0 --' '1 1 -- ./show'; do
+	# shellcheck disable=SC2086 # words
+	run "$ziastart" $arguments
+	like "no program, or no N: $arguments" "$out/$err/$status" '/usage: ziastart .*/2'
+done
+
+# One task per node and launch prints.
+for launch in 5 5 6 5 5; do
+	"$ziastart" $launch 5 0 -- ./none &
+done 2>"$tmp/err"
+wait
+is 'five tasks of two launches print two errors' "$(wc -l <"$tmp/err")" 2
+
+# Copied without its library, as by srun --bcast
+mkdir "$tmp/copied"
+cp "$ziastart" "$tmp/copied"
+ziastart=$tmp/copied/ziastart
+visible='make its directory visible to all nodes, and in containers'
+not_started 'a copy, and no library' 127 "cannot read $tmp/copied/libziaprobe.so: $visible" ./show
+export OMPI_ZIATEST_LIBRARY="$library"
+started 'a copy that knows the library' ".:$all" PMI_RANK=1 PMI_SIZE=2 "$ziastart" 1 1 0 -- ./show
+run env PMI_RANK=0 PMI_SIZE=2 "$ziastart" 1 1 0 -- ./show
+like 'a copy: rank 0 warns' "$err/$out" \
+	'ziaprobe: warning: the launcher has copied ziastart to the nodes instead of .*/\.:.*'
+export OMPI_ZIATEST_LIBRARY=/lost.so
+not_started 'a copy, and the library is not visible' 127 "cannot read /lost.so: $visible" ./show
+unset OMPI_ZIATEST_LIBRARY
+ziastart=$bin/ziastart
+
+# warned NAME EXPECTED ENV-ARGUMENT...: passes if the program runs, with this on stderr
+warned() {
+	title=$1 expected=$2
+	shift 2
+	run env "$@"
+	is "$title" "$err/$status" "$expected/0"
+}
+warned 'a dynamic program' '' "$ziastart" 1 1 0 -- ./name
+warned 'a script' '' "$ziastart" 1 1 0 -- ./show
+if cc -static -o static "$tmp/name.c" 2>/dev/null && cc -static-pie -o pie "$tmp/name.c"; then
+	for program in static pie; do
+		text="ziaprobe: warning: $program is linked statically, so it cannot be measured, \
+only what it starts"
+		warned "$program" "$text" "$ziastart" 1 1 0 -- $program
+		warned "$program, rank 0" "$text" PMIX_RANK=0 "$ziastart" 1 1 0 -- $program
+		warned "$program, rank 1" '' PMI_RANK=1 PMI_SIZE=2 "$ziastart" 1 1 0 -- $program
+	done
+else
+	skip 'a static program' 'there is no static C library'
+fi
+finish
