@@ -79,10 +79,12 @@ static const char *parse(int argc, char **argv)
 		return "N, the number of processes per node, must be a whole number, 1 or more";
 	if (argc == 4)
 		return NULL;
-	snprintf(message, sizeof message,
-		 "unknown option or wrong or missing value: '%s'; a ziaprobe built by make has the "
-		 "options that ziatest --help lists",
-		 argv[4]);
+	snprintf(
+		message, sizeof message,
+		"unknown option or wrong or missing value: '%.99s'; a ziaprobe built by make takes "
+		"--verbose, --csv FILE, --ranks FILE, --ppn N, --timeout SECONDS and --where "
+		"SECONDS",
+		argv[4]);
 	return message;
 }
 
