@@ -40,7 +40,8 @@ libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPF
 	-DWITHOUT_MAIN -DINTERPOSE $(CFLAGS) $(strict) -fPIC -shared \
 	-fvisibility=hidden -Wl,-Bsymbolic-functions $(LDFLAGS)) -o libziaprobe.so \
 	$(sort $(wildcard preload/*.c)) $(sources) -ldl
-# A static ziastart starts faster, and in any container, but the static C library may be missing.
+# A static ziastart starts faster, and runs in any container. It is linked dynamically if there is
+# no static C library.
 about_rank = observe/launcher.c observe/ancestry.c observe/text.c
 starter_sources = preload/starter/ziastart.c $(about_rank)
 link_ziastart = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziastart $(starter_sources) \
@@ -92,7 +93,7 @@ job/rank: $(rank_sources) $(headers) .commands
 	$(begin)
 	$(job/rank_command)
 
-# The two programs of the specification, without prepare/ and observe/
+# The two programs of the specification, without prepare/, observe/ and explain/
 plain_ziaprobe = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) $(LDFLAGS) \
 	-o plain/ziaprobe ziaprobe.c $(LDLIBS)
 plain: plain/ziatest plain/ziaprobe

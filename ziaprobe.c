@@ -59,7 +59,7 @@ static int64_t to_number(const char *text, int64_t max)
 /* Reads the arguments. Returns NULL or, if they are wrong, a message. */
 static const char *parse(int argc, char **argv)
 {
-	static char message[300];
+	static char message[400];
 	int64_t sec, usec;
 	int count = 0; /* of the arguments before the options */
 
@@ -79,12 +79,11 @@ static const char *parse(int argc, char **argv)
 		return "N, the number of processes per node, must be a whole number, 1 or more";
 	if (argc == 4)
 		return NULL;
-	snprintf(
-		message, sizeof message,
-		"unknown option or wrong or missing value: '%.99s'; a ziaprobe built by make takes "
-		"--verbose, --csv FILE, --ranks FILE, --ppn N, --timeout SECONDS and --where "
-		"SECONDS",
-		argv[4]);
+	snprintf(message, sizeof message,
+		 "unknown option, or wrong or missing value: '%.99s'; the ziaprobe that 'make' "
+		 "builds takes --verbose, --csv FILE, --ranks FILE, --ppn N, --timeout SECONDS and "
+		 "--where SECONDS; the one that 'make plain' builds takes none",
+		 argv[4]);
 	return message;
 }
 

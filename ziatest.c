@@ -9,12 +9,12 @@
  *
  * On the clock, between the start stamp and the launcher's first instruction, ziatest formats the
  * command line, prints it and calls exec. It starts no child process, waits for nothing and does
- * not search PATH: all else is done before the stamp. The stamp is read from the realtime clock,
- * because other nodes read the end.
+ * not search PATH: everything else is done before the stamp. The stamp is read from the realtime
+ * clock, because other nodes read the end.
  *
- * 'cc ziatest.c' builds this alone, for which a shell runs the line. make links it with prepare/,
- * whose prepare() takes the place of the one here. It adds the options, the form without N and
- * quotes, and programs other than ziaprobe, and spares plain words the shell.
+ * 'cc ziatest.c' builds this file alone; a shell then runs every launch line. make links it with
+ * prepare/, whose prepare() replaces the one here: it adds the options, the form without N and
+ * quotes, and programs other than ziaprobe, and runs plain words without a shell.
  */
 #define _GNU_SOURCE /* stpcpy */
 
@@ -26,10 +26,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Returns the line to print, in pieces that end with a NULL, two of which are SEC and USEC, which
- * are still empty. Sets *COMMAND to a path and words, which end with a NULL, that do the same
- * without a shell, or leaves it as it is. If the arguments are wrong, prints an error, and exits
- * with status 2. */
+/* Returns the line to print, as pieces that end with a NULL. SEC and USEC are among them, for each
+ * program of the launch, and are still empty. If the line needs no shell, sets *COMMAND to the path
+ * of the launcher, followed by the words of the line and a NULL. If the arguments are wrong, prints
+ * an error and exits with status 2. */
 char **prepare(int argc, char **argv, char *sec, char *usec, char ***command);
 
 __attribute__((weak)) char **prepare(int argc, char **argv, char *sec, char *usec, char ***command)
@@ -40,7 +40,8 @@ __attribute__((weak)) char **prepare(int argc, char **argv, char *sec, char *use
 	(void)command;
 	if (!pieces || argc < 2 || argc > 3 || n[strspn(n, "0123456789")] || atoi(n) < 1) {
 		fputs("usage: ziatest N [\"LAUNCH LINE\"]\n"
-		      "N is the number of processes per node.\n",
+		      "N is the number of processes per node, 1 or more. This ziatest has no\n"
+		      "options and starts only ziaprobe; the one that 'make' builds does more.\n",
 		      stderr);
 		exit(2);
 	}
@@ -63,9 +64,9 @@ __attribute__((weak)) char **prepare(int argc, char **argv, char *sec, char *use
 	return pieces;
 }
 
-/* Returns whether LINE ends in a pipe. Its last command would get N and the probe as arguments, and
- * tee would overwrite the probe. Quotes, parentheses and braces behind the | are in pairs there:
- * otherwise, the | is within them, too. */
+/* Returns whether LINE ends with a pipe, whose last command would get N and the probe as arguments:
+ * tee would overwrite the probe. If quotes, parentheses or braces after a | are unbalanced, the |
+ * is itself within them, and is not a pipe. */
 static int ends_in_pipe(const char *line)
 {
 	const char *pattern =
@@ -81,7 +82,7 @@ static int ends_in_pipe(const char *line)
 	return found;
 }
 
-/* Writes PIECES into LINE, one after the other. */
+/* Writes PIECES, which end with a NULL, into LINE, one after the other. */
 static void join(char *line, char **pieces)
 {
 	*line = '\0';
@@ -89,9 +90,10 @@ static void join(char *line, char **pieces)
 		line = stpcpy(line, *pieces++);
 }
 
-static void __attribute__((noreturn)) fail(int status, const char *what, int error)
+static void __attribute__((noreturn))
+fail(int status, const char *what, const char *which, int error)
 {
-	fprintf(stderr, "ziatest: error: %s: %s\n", what, strerror(error));
+	fprintf(stderr, "ziatest: error: %s %s: %s\n", what, which, strerror(error));
 	exit(status);
 }
 
@@ -107,12 +109,12 @@ int main(int argc, char **argv)
 		size += *piece == sec || *piece == usec ? sizeof sec : strlen(*piece);
 	line = malloc(size);
 	if (!line)
-		fail(1, "cannot build the command line", errno);
+		fail(1, "cannot build", "the command line", errno);
 	join(line, pieces);
 	if (!command && ends_in_pipe(line)) {
-		fputs("ziatest: error: the launch line ends in a pipe, whose last command would "
+		fputs("ziatest: error: the launch line ends with a pipe, whose last command would "
 		      "get N and ziaprobe as arguments; put the pipe after ziatest, as in "
-		      "./ziatest N \"...\" 2>&1 | tee log, or in a script\n",
+		      "'./ziatest N \"...\" 2>&1 | tee log', or into a script\n",
 		      stderr);
 		return 2;
 	}
@@ -123,7 +125,7 @@ int main(int argc, char **argv)
 	sprintf(usec, "%ld", start.tv_nsec / 1000);
 	join(line, pieces);
 	if (fprintf(stderr, "%s\n", line) < 0)
-		fail(1, "cannot print the command line on stderr", errno);
+		fail(1, "cannot print", "the command line on stderr", errno);
 	if (command) {
 		execv(command[0], command + 1);
 		error = errno;
@@ -131,6 +133,6 @@ int main(int argc, char **argv)
 	/* The shell runs every other line, or explains why it cannot. */
 	execl("/bin/sh", "sh", "-c", line, (char *)NULL);
 	if (!command)
-		fail(126 + (errno == ENOENT), "cannot run /bin/sh", errno);
-	fail(126, command[0], error);
+		fail(126 + (errno == ENOENT), "cannot run", "/bin/sh", errno);
+	fail(126, "cannot run", command[0], error);
 }

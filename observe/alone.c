@@ -1,6 +1,7 @@
 /*
- * alone.c - whether MPI_COMM_WORLD is what the launcher has started: each process may be alone in
- * its own, because MPI and the launcher do not match, or a process may belong to another launch
+ * alone.c - whether MPI_COMM_WORLD consists of the processes that the launcher has started. If MPI
+ * and the launcher do not match, each process is alone in its own MPI_COMM_WORLD. If a process of
+ * the launch has started another launch, MPI_COMM_WORLD may be that of the other launch.
  *
  * On the clock: all of it; is_environment_clean() and what follows only if MPI_COMM_WORLD has one
  * process.
@@ -28,7 +29,7 @@ static bool is_environment_clean(void)
 	return is_clean;
 }
 
-/* Called if MPI_COMM_WORLD has one process. Returns as matches_launcher() does. */
+/* Does the work of matches_launcher() if MPI_COMM_WORLD has one process. */
 static bool may_be_alone(struct world launched, int64_t boot, bool *prints)
 {
 	int64_t start = this_rank.at[START];
@@ -58,10 +59,10 @@ static bool may_be_alone(struct world launched, int64_t boot, bool *prints)
 	return false;
 }
 
-/* Returns whether MPI_COMM_WORLD can be that of the world LAUNCHED, which the launcher has
- * described. If not, prints an error: once per job; in every process if the launcher gave a size
- * but no rank; once per node if its variables are missing. Sets *PRINTS to whether this process
- * printed it. BOOT is the stamp at which this node booted. */
+/* Returns whether MPI_COMM_WORLD can be LAUNCHED, the world that the launcher has described. If
+ * not, prints an error: once per job; in every process if the launcher gave a size but no rank;
+ * once per node if its variables are missing. Sets *PRINTS to whether this process printed it. BOOT
+ * is the stamp at which this node booted. */
 bool matches_launcher(struct world launched, int64_t boot, bool *prints)
 {
 	if (world.size == 1)
@@ -74,8 +75,8 @@ bool matches_launcher(struct world launched, int64_t boot, bool *prints)
 	*prints = world.rank == 0;
 	if (*prints)
 		print_error("nothing was measured: the launcher started %d process%s, but "
-			    "MPI_COMM_WORLD has %d; put ziatest directly before the launcher that "
-			    "starts these %d\n",
-			    launched.size, launched.size > 1 ? "es" : "", world.size, world.size);
+			    "MPI_COMM_WORLD has %d ranks; put ziatest directly before the launcher "
+			    "that starts these ranks\n",
+			    launched.size, launched.size > 1 ? "es" : "", world.size);
 	return false;
 }

@@ -1,8 +1,9 @@
 /*
  * ancestry.c - which of the launcher's daemons created this process, and when
  *
- * On the clock: nearest_daemon(), if the launchers' variables disagree; was_created_by_daemon(), if
- * they are missing and MPI_COMM_WORLD has one process.
+ * On the clock: with libziaprobe.so, describe_process() and is_of_other_launch();
+ * nearest_daemon(), if the launchers' variables disagree or do not match MPI_COMM_WORLD;
+ * was_created_by_daemon(), if they are missing and MPI_COMM_WORLD has one process.
  */
 #include "observe.h"
 
@@ -10,7 +11,7 @@
 
 struct process {
 	int id; /* 0 if it is not known */
-	int64_t born; /* a stamp, accurate to a tick; UNKNOWN if /proc does not show this process */
+	int64_t born; /* a stamp, to half a tick; UNKNOWN if /proc does not show this process */
 	int parent; /* its process id; 0 if it is not known */
 	char name[16]; /* truncated by the kernel */
 };
@@ -41,7 +42,7 @@ static struct process read_process(const char *path, int64_t boot)
 		if (i == 4)
 			process.parent = (int)strtol(field, NULL, 10);
 		if (i == 22)
-			/* The kernel rounds down; half a tick more is right on average. */
+			/* The kernel rounds down, so the middle of the tick is right on average. */
 			process.born = boot + strtoll(field, NULL, 10) * TICK + TICK / 2;
 	}
 	return process;
@@ -68,8 +69,8 @@ static struct process read_parent(struct process process, int64_t boot)
 	return parent;
 }
 
-/* Returns "PID CREATED" of PROCESS, in a static buffer: no other process on any node has both, and
- * no exec changes them. */
+/* Returns the process id and the creation time of PROCESS, as text in a static buffer. Together,
+ * they identify the process, even among those of other nodes, and exec does not change them. */
 static const char *describe(struct process process)
 {
 	static char text[40];
@@ -108,11 +109,11 @@ const char *nearest_daemon(void)
 	return "";
 }
 
-/* Returns whether a launcher that TASK or its children have started created this process, which is
- * then no rank of our launch. TASK is what describe_process() returned in the task that our
- * launcher started, or NULL. exec keeps the process, so a rank is TASK itself, or has it as an
- * ancestor without a daemon between. If the ancestors cannot be seen, as in a container with a PID
- * namespace of its own, this is not known, and the answer is no. */
+/* Returns whether this process belongs to another launch, which a task of our launch has started.
+ * TASK is what describe_process() returned in the task that our launcher started, or NULL. exec
+ * does not create a process, so a rank of our launch is TASK itself, or a descendant of it with no
+ * daemon in between. Returns false if the ancestors cannot be seen, as in a container with a PID
+ * namespace of its own. */
 bool is_of_other_launch(const char *task)
 {
 	struct process process, parent;

@@ -82,9 +82,9 @@ struct world launched_world(void)
 	return launched;
 }
 
-/* Returns the rank and the size that the launcher gives whose daemon started this process; each is
- * -1 if no daemon can be seen. The variables of another launcher, such as Slurm's in an interactive
- * step, stay out of account even if they are the only ones. */
+/* Returns the rank and the size that the launcher whose daemon started this process gives; each is
+ * -1 if no daemon can be seen. The variables of any other launcher, such as Slurm's in an
+ * interactive step, are ignored, even if there are no others. */
 struct world daemon_world(void)
 {
 	const struct launcher *launcher = find_launcher(NULL);

@@ -90,7 +90,7 @@ int launched_nodes(void);
 
 int find_ppn(int rank, int size);
 
-/* ---- alone.c: whether MPI and the launcher match ---- */
+/* ---- alone.c: whether MPI_COMM_WORLD is that of the launch ---- */
 
 bool matches_launcher(struct world launched, int64_t boot, bool *prints);
 

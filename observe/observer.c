@@ -77,7 +77,7 @@ void end_init(void)
 	forget_wire();
 }
 
-/* Asks MPI for this rank and the number of ranks. Returns whether they can be those of this launch.
+/* Asks MPI for this rank and the number of ranks. Returns whether both can be those of this launch.
  * If not, an error has been printed, and *PRINTS is set to whether this process printed it. */
 bool has_right_world(bool *prints)
 {

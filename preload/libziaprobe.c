@@ -8,8 +8,8 @@
  * printed, but have no other effect, except that the job ends if memory is short, and ranks end if
  * the timeout expires. With --start-only, the program ends after its start.
  *
- * On the clock: the constructor, looking up the functions, splitting the arguments, and the calls
- * for the locale.
+ * On the clock: the constructor, looking up the functions, is_of_other_launch(), splitting the
+ * arguments, and the calls for the locale.
  */
 #include "../observe/observe.h"
 
@@ -68,9 +68,10 @@ static void clean_environment(void)
 	free(kept);
 }
 
-/* Notes that the libraries are loaded. If this is a launcher, by its name, it is no rank, nor are
- * its ranks: they get neither this library nor our start. Those of others are found by
- * is_of_other_launch(). Leaves errno as it was. */
+/* Notes that the libraries are loaded. If this process has the name of a launcher, neither it nor
+ * what it starts is a rank of our launch, so they get neither this library nor our start stamp.
+ * is_of_other_launch() recognises the ranks of launchers with other names. Leaves errno as it
+ * was. */
 __attribute__((constructor)) static void begin_process(void)
 {
 	const char *name = program_invocation_short_name;
@@ -79,9 +80,9 @@ __attribute__((constructor)) static void begin_process(void)
 	read_environment();
 	if (arguments && !called && is_among(name, MPIRUN "srun jsrun aprun ")) {
 		if (launched_world().rank <= 0)
-			print_warning("what %s starts is not measured, because it runs within the "
-				      "measured launch; put ziatest directly before %s\n",
-				      name, name);
+			print_warning("%s runs within the measured launch, so what it starts is "
+				      "not measured; put ziatest directly before it\n",
+				      name);
 		clean_environment();
 		arguments = NULL;
 	} else if (arguments && !called) {
@@ -244,7 +245,8 @@ static int start(const char *name, void *caller, struct call call)
 		return carry_out(&call);
 	reason = find_mpi(call.library);
 	if (is_of_other_launch(getenv("ZIASTART")))
-		reason = "this launch is within the measured one; put ziatest before its launcher";
+		reason = "this process was started by a launcher within the measured launch; put "
+			 "ziatest directly before that launcher";
 	if (!reason) {
 		result = measure(&call, caller);
 	} else if (!PMPI_Comm_rank) {

@@ -23,7 +23,7 @@ static void describe_launch_node(void)
 	setenv("OMPI_ZIATEST_NODE", id, 1);
 	setenv("OMPI_ZIATEST_PID", text("%d", (int)getpid()), 1);
 	unsetenv("OMPI_ZIATEST_SYNC");
-	unsetenv("ZIAPROBE"); /* of another ziatest, if a program of its launch calls this one */
+	unsetenv("ZIAPROBE"); /* set by another ziatest, if its program runs this one */
 	if (!sync && adjtimex(&clock) != -1 && clock.maxerror < 16000000)
 		sync = text("%ld", clock.maxerror);
 	if (sync)
@@ -40,7 +40,7 @@ static void __attribute__((noreturn)) fail_without_launcher(const char *name)
 	     name);
 }
 
-/* Adds PATH, of ziaprobe or the starter, to LIST, and the arguments that both have. */
+/* Appends PATH, which is that of ziaprobe or ziastart, and the arguments that both take. */
 static void push_start(struct list *list, char *path, char *sec, char *usec, char **arguments)
 {
 	push(list, path);
@@ -50,8 +50,8 @@ static void push_start(struct list *list, char *path, char *sec, char *usec, cha
 		push(list, *arguments++);
 }
 
-/* Adds the words that follow the launcher to LIST. Each ':' begins another set of launcher options,
- * and the -- after it another program. */
+/* Appends the words that follow the launcher to LIST. After each ':', options of the launcher
+ * follow, and then, after --, another program. */
 static void push_tail(struct list *list, const struct request *request, char *sec, char *usec)
 {
 	char *path = request->probe ? request->probe : find_starter();
@@ -102,7 +102,7 @@ char **prepare(int argc, char **argv, char *sec, char *usec, char ***command)
 		words.word[0] = path;
 		*command = words.word;
 	}
-	/* srun ends the others if a rank crashes. A program may return any status. */
+	/* Lets srun end the other ranks if one crashes. A program may return any status. */
 	if (request.probe)
 		setenv("SLURM_KILL_BAD_EXIT", "1", 0);
 	describe_launch_node();

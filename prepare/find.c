@@ -52,14 +52,13 @@ char *find_starter(void)
 	if (!path)
 		path = find_beside("../lib/ziastart");
 	if (!path)
-		fail(1,
-		     "cannot find ziastart, which starts programs, next to ziatest or in ../lib; "
-		     "build it with 'make'");
-	/* LD_PRELOAD, which will hold the path of the library, has no quotes. */
+		fail(1, "cannot find ziastart, which starts your program, next to ziatest or in "
+			"../lib; build it with 'make'");
+	/* The paths in LD_PRELOAD, among them that of the library, cannot be quoted. */
 	if (strpbrk(path, ": \t\n"))
 		fail(1,
-		     "cannot preload what is next to '%s': its path has a blank or a colon; "
-		     "move Ziatest",
+		     "cannot preload libziaprobe.so, which is next to '%s': the path contains a "
+		     "blank or a colon; move Ziatest to another directory",
 		     path);
 	setenv("OMPI_ZIATEST_LIBRARY",
 	       text("%.*s/libziaprobe.so", (int)(strrchr(path, '/') - path), path), 1);

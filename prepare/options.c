@@ -30,11 +30,12 @@ static const char help[] =
 	"N replaces, or begin with N={} if no option takes N. Its default is\n"
 	"\"mpirun -npernode\". Without -v, only the result is printed.\n\n"
 	"  ziatest 4 \"srun -N 256 --ntasks-per-node\"\n\n"
-	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest. A\n"
-	"program is started by ziastart and measured by libziaprobe.so, which are next to\n"
-	"ziatest or in ../lib.\n"
+	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest. Any\n"
+	"other program is started by ziastart and measured by libziaprobe.so, which are\n"
+	"next to ziatest or in ../lib.\n"
 	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if nothing\n"
-	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run.\n";
+	"could be launched, 2 for a usage error, 126 or 127 if the launcher cannot be run,\n"
+	"or if the program cannot be started on a node.\n";
 
 /* Returns the file name NAME, made absolute, because a program may change its directory. */
 static char *absolute(char *name)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Takes the place of ziatest.c's own, which is for N and a launch line alone. */
+/* Replaces the one in ziatest.c, which accepts only N and a launch line. */
 char **prepare(int argc, char **argv, char *sec, char *usec, char ***command);
 
 extern const char usage[]; /* ends with a newline */
@@ -20,7 +20,7 @@ void fail(int status, const char *format, ...) __attribute__((noreturn, format(p
 /* Returns a new string, formatted as by printf. */
 char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Words, of which a NULL follows the last */
+/* An array of words that ends with a NULL, which COUNT does not include */
 struct list {
 	char **word;
 	size_t count;
@@ -33,7 +33,7 @@ struct request {
 	char *line; /* the launch line, with N; NULL in the words form */
 	char **launcher; /* and its arguments; NULL in the original's form */
 	char *probe; /* the path of ziaprobe, or NULL */
-	char **program; /* if that is NULL, the program, and its arguments; otherwise empty */
+	char **program; /* and its arguments, if PROBE is NULL; otherwise empty */
 };
 
 /* In options.c: reads and checks all arguments. */
@@ -41,7 +41,7 @@ struct request read_options(int argc, char **argv);
 
 /* In words.c. Both check the words after the options, and store them in REQUEST. WORDS begins with
  * N in the original's form, and with the launcher or "--" in the words form, which takes the "--"
- * out of it. COMMAND is the whole command of ziatest, for an error message. */
+ * out of it. N is the number in WORDS. COMMAND is the whole command of ziatest, for an error. */
 void read_line(char **words, const char *n, struct request *request);
 void read_words(char **words, char **command, struct request *request);
 
@@ -59,8 +59,8 @@ char *find_program(const char *name);
 /* Returns the path of ./ziaprobe, as the specification requires, or of the one next to ziatest. */
 char *find_probe(void);
 
-/* Returns the path of ziastart, which is next to ziatest or in ../lib. Tells it where the library
- * is, in case the launcher copies it. */
+/* Returns the path of ziastart, which is next to ziatest or in ../lib. Passes on the path of the
+ * library in the environment, in case the launcher copies ziastart elsewhere. */
 char *find_starter(void);
 
 /* Returns whether WORD, a name or a path, means the benchmark. */

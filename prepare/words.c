@@ -31,10 +31,11 @@ static void check_program(char **program)
 	/* Matches LD_PRELOAD as a word (env -u LD_PRELOAD) or in an assignment, but not as a part
 	 * of a longer name. A script, with a $, may extend it. */
 	const char *preload = "(^|[ \t\n])LD_PRELOAD([ \t\n]|$)|(^|[^A-Za-z0-9_])LD_PRELOAD=";
-	int lacks_program = 0; /* whether a ':' has no -- yet */
+	int lacks_program = 0; /* whether no -- and program have followed the latest ':' yet */
 
 	if (!*program)
-		fail(2, "the program is missing; after --, name a program, or ziaprobe");
+		fail(2, "the program is missing; write it after -- or, for the benchmark itself, "
+			"ziaprobe");
 	if (**program == '\0' || **program == '-')
 		fail(2, "'%s' is not a program; after --, name the program, and then its options",
 		     *program);
@@ -44,15 +45,15 @@ static void check_program(char **program)
 	for (char **word = program; *word; word++) {
 		if (matches(*word, preload) && !strchr(*word, '$'))
 			fail(2,
-			     "LD_PRELOAD in '%s' would replace the library of ziatest; set it "
-			     "before the --, or before ziatest",
+			     "LD_PRELOAD in '%s' would replace libziaprobe.so; set it in the "
+			     "options of the launcher, or before ziatest",
 			     *word);
 		lacks_program |= strcmp(*word, ":") == 0;
 		if (strcmp(*word, "--") == 0 && word[1])
 			lacks_program = 0;
 	}
 	if (lacks_program)
-		fail(2, "after ':', -- is missing; write it before each program, as in '-- ./a : "
+		fail(2, "-- is missing after ':'; write -- before each program, as in '-- ./a : "
 			"-n 4 -- ./b'");
 }
 
@@ -73,12 +74,12 @@ static void read_program(char **program, struct request *request)
 	request->program = program + 1;
 }
 
-/* Checks TEXT, a launch line or a word of it, in front of a program. */
+/* Checks TEXT, the launch line or a word of the launcher, in front of a program. */
 static void check_launcher(const char *text)
 {
 	if (matches(text, "(^|[ \t\n])--multi[a-z-]*([= \t\n]|$)"))
-		fail(2, "--multi-prog would read ziastart as its list of programs; start a script "
-			"that chooses the program by its rank");
+		fail(2, "--multi-prog would read ziastart as its list of programs; instead, start "
+			"a script that chooses the program by rank");
 }
 
 void read_line(char **words, const char *n, struct request *request)

@@ -110,8 +110,7 @@ cp plain/ziaprobe default
 "${cross-}strip" default
 ok 'plain/ziaprobe: 100 MiB after strip' [ "$(wc -c <default)" -ge $pad ]
 is 'plain/ziaprobe exports nothing of ours' "$(exported plain/ziaprobe)" ''
-# The one next to the plain ziatest is started, though the launcher knows only its working
-# directory.
+# The plain ziatest starts the ziaprobe in the working directory.
 printf '#!/bin/sh\ncmp "$2" "$PROBE" && echo "$@"\n' >plain/fake
 chmod +x plain/fake
 run sh -c "cd plain && PROBE=$PWD/plain/ziaprobe ./ziatest 4 './fake'"

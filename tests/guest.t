@@ -245,11 +245,11 @@ add_cases() {
 			"$result" '?ziaprobe: warning: ranks .* run on the same kernel .*'
 	done
 
-	# The program is where launchers look, or is not there, on one node or on all. srun also
-	# tells which tasks have ended.
+	# The program is in the working directory; it is on no node; or the launcher has copied
+	# ziastart instead of it.
 	expect here 0 "cp ../guest . && ../ziatest 2 '$srun' guest plain" "$result" "$one_node"
 	expect missing 127 "../ziatest srun -N 3 -n 6 -- ./none" \
-		"$error cannot find the program \./none: there is no such file \(on n[1-3]\)" \
+		"$error cannot find the program \./none: No such file or directory \(on n[1-3]\)" \
 		"$error cannot find .* \(on n[1-3]\)" "$error cannot find .* \(on n[1-3]\)"
 	expect copied 0 "../ziatest 2 'srun --bcast=$dir/copied/ziastart -N 1 -n 2 --wait={}' \
 		../guest plain" 'ziaprobe: warning: the launcher has copied ziastart .*' "$result" \
@@ -272,11 +272,10 @@ add_cases() {
 	expect clean 0 "../ziatest 2 'srun -N 3 -n 6 --ntasks-per-node={} sh ../cleaner' \
 		../guest plain" "$cleaned" "$cleaned" "$cleaned"
 
-	# What is launched within a launch is not measured: neither the first launch of a script,
-	# nor the second, whatever starts the script. Some ranks may have the library, and others
-	# not.
+	# A launch within a launch is not measured: neither the first one of a script nor the
+	# second, whatever starts the script. Only some of the ranks may have the library.
 	printf '%s\n' '"$@" && "$@"' >"$dir/twice"
-	within='ziaprobe: warning: what [a-z.]+ starts is not measured, because it runs within .*'
+	within='ziaprobe: warning: [a-z.]+ runs within the measured launch, so .*'
 	for task in env 'mpirun.openmpi --host n1:1 -n 1' 'mpiexec.hydra -hosts n1 -n 1'; do
 		draw_number 4
 		case $drawn in
@@ -363,7 +362,7 @@ for mpi in mpich openmpi; do
 		far='mpirun.openmpi --host n2:1,n3:1 -n 2'
 		several='mpirun.openmpi --host n1:1,n2:1 -n 1'
 		three='mpirun.openmpi --host n1:2,n2:2,n3:2 --map-by ppr:2:node'
-		odd=" the launcher started 1 process, but MPI_COMM_WORLD has 2; .*"
+		odd=" the launcher started 1 process, but MPI_COMM_WORLD has 2 ranks; .*"
 		;;
 	mpich)
 		mpirun='mpiexec.hydra -hosts n1 -n 2 -ppn'
@@ -371,7 +370,7 @@ for mpi in mpich openmpi; do
 		far='mpiexec.hydra -hosts n2,n3 -ppn 1 -n 2'
 		several='mpiexec.hydra -hosts n1,n2 -ppn 1 -n 1'
 		three='mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2'
-		odd=' this launch is within the measured one; .*'
+		odd=' this process was started by a launcher within the measured launch; .*'
 		;;
 	esac
 	launch="../ziatest -v --csv csv --ranks ranks 2 'srun -N 3 -n 6 --ntasks-per-node'"
@@ -382,19 +381,19 @@ for mpi in mpich openmpi; do
 	node=n$drawn
 	slow_imports=''
 
-	# Several programs in one launch, and a launcher after the --: one that is known by its
-	# name, and one that is not
+	# Several programs in one launch; a launcher after the --, with a known name and with an
+	# unknown one
 	cp "$dir/guest" "$dir/second"
 	expect several 0 "../ziatest -q $several -- ../guest plain : -n 1 -- ../second plain" \
 		"$result"
 	expect nested 0 "../ziatest srun -N 1 -n 1 -- $near ../guest plain" \
-		'ziaprobe: warning: what [a-z.]+ starts is not measured, .*'
+		'ziaprobe: warning: [a-z.]+ runs within the measured launch, so .*'
 	cp "$(command -v "${near%% *}")" "$dir/odd"
-	cp "$(command -v hydra_pmi_proxy)" "$dir"	# which hydra looks for where it is itself
+	cp "$(command -v hydra_pmi_proxy)" "$dir"	# hydra looks for it in its own directory
 	expect nested-odd 0 "../ziatest srun -N 1 -n 1 -- sh -c \
 		'../odd ${near#* } ../guest plain; exit'" "$error nothing was measured:$odd"
 
-	# The library is missing on one node: the other ranks would wait for those of that node.
+	# The library is missing on one node, for whose ranks the others would wait.
 	mkdir "$dir/full"
 	cp "$dir/ziatest" "$dir/ziastart" "$dir/libziaprobe.so" "$dir/full"
 	echo $node >"$dir/late"

@@ -280,7 +280,7 @@ ziatest 1 'touch launched; fake' >/dev/full 2>&1
 is 'the command line cannot be printed: status 1' $? 1
 ok 'the command line cannot be printed: nothing is launched' test ! -e launched
 
-# A program: ziastart starts it, with the same arguments as ziaprobe before a --.
+# A program: ziastart gets the same arguments as ziaprobe, and then -- and the program.
 starter=$bin/ziastart ziatest=$bin/ziatest
 
 # started TITLE LAUNCHER BEFORE: passes if a program that is given with LAUNCHER is started with the
@@ -320,14 +320,14 @@ not_started() {
 	like "a program, $1" "$out/$err/$status" "/ziatest: error: $2/1"
 }
 cd "$tmp/here" || exit 1
-not_started 'no ziastart' "cannot find ziastart, which starts programs, next to ziatest or in \
+not_started 'no ziastart' "cannot find ziastart, which starts your program, next to ziatest or in \
 ../lib; build it with 'make'"
 for path in "$tmp/a b" "$tmp/a:b"; do
 	cp "$bin/ziatest" "$path"
 	cp "$bin/probe" "$path/ziastart"
 	ziatest=$path/ziatest
-	not_started "ziastart is in ${path##*/}" "cannot preload what is next to \
-'$path/ziastart': its path has a blank or a colon; move Ziatest"
+	not_started "ziastart is in ${path##*/}" "cannot preload libziaprobe.so, which is next to \
+'$path/ziastart': the path contains a blank or a colon; move Ziatest to another directory"
 done
 cp "$bin/probe" "$bin/ziastart"
 starter=$bin/ziastart
@@ -385,7 +385,7 @@ quote="quote the launcher with its options: 'fake \.\.\.', or leave out N"
 for program in --ntasks ''; do
 	wrong "the program '$program'" "'$program' is not a program; $quote" 4 fake "$program" 4
 done
-# Programs that are meant as variables
+# Assignments in the place of the program
 while read -r program next; do
 	# shellcheck disable=SC2086 # one word or none
 	wrong "the program $program" "'$program' is not a program; to set a variable, write \
@@ -399,8 +399,8 @@ END
 # replaces WORD...: passes if LD_PRELOAD in the last WORD, of a program, is refused
 replaces() {
 	for word; do :; done
-	wrong "LD_PRELOAD in $word" "LD_PRELOAD in '$word' would replace the library of ziatest; \
-set it before the --, or before ziatest" fake -- "$@"
+	wrong "LD_PRELOAD in $word" "LD_PRELOAD in '$word' would replace libziaprobe.so; set it in \
+the options of the launcher, or before ziatest" fake -- "$@"
 }
 # accepted LAUNCHER PROGRAM [WORD...]: passes if this is launched
 accepted() {
@@ -456,9 +456,9 @@ files=$(ls)
 while IFS= read -r launcher; do
 	run ziatest 4 "$launcher"
 	is "a pipe is refused: $(printf '%s' "$launcher" | sed 's/\\/&&/g')" \
-		"$out/$err/$status" "/ziatest: error: the launch line ends in a pipe, whose last \
-command would get N and ziaprobe as arguments; put the pipe after ziatest, as in ./ziatest N \
-\"...\" 2>&1 | tee log, or in a script/2"
+		"$out/$err/$status" "/ziatest: error: the launch line ends with a pipe, whose last \
+command would get N and ziaprobe as arguments; put the pipe after ziatest, as in './ziatest N \
+\"...\" 2>&1 | tee log', or into a script/2"
 done <<'END'
 fake|tee log
 fake 2>&1 | tee log
@@ -617,13 +617,13 @@ done
 wrong 'the program -n' "'-n' is not a program; after --, .*" fake -- -n 4
 wrong 'the program X=1' "'X=1' is not a program; to set a variable, write 'env X=1 ./a'" \
 	fake -- X=1 ./a
-missing='the program is missing; after --, name a program, or ziaprobe'
+missing='the program is missing; write it after -- or, for the benchmark itself, ziaprobe'
 wrong 'nothing after --' "$missing" fake ./solver --
 wrong 'nothing after the second --' "$missing" fake -- --
 wrong 'only --' "$missing" --
-wrong ':, and no --' "after ':', -- is missing; write it before each program, .*" \
+wrong ':, and no --' "-- is missing after ':'; write -- before each program, .*" \
 	fake -n 1 -- ./a : -n 2 ./b
-wrong ': with -- and no program' "after ':', -- is missing; .*" fake -- ./a : -n 2 --
+wrong ': with -- and no program' "-- is missing after ':'; .*" fake -- ./a : -n 2 --
 for form in 'fake --' '4 fake'; do
 	# shellcheck disable=SC2086 # words
 	wrong "ziaprobe and an argument: $form" "./ziaprobe takes no arguments here, such as \

@@ -41,7 +41,7 @@ for mpi in mpich openmpi; do
 			expect $size-srun 0 "cd ../plain && ../ziatest 2 '$srun'" "$result"
 		done
 		expect option 2 "../plain/ziaprobe 1 2 1 -v" \
-			"ziaprobe: error: unknown option .*: '-v'; .*" \
+			"ziaprobe: error: unknown option, .*: '-v'; .*" \
 			'usage: LAUNCHER ziaprobe SEC USEC N'
 		expect misuse "$fails" "cd ../plain && ../ziatest 3 'srun -N 2 -n 4 --wait={}'" \
 			'ziaprobe: error: the number of processes, 4, is not a multiple .*'

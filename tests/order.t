@@ -14,7 +14,7 @@ table='
 library      getenv:ZIAPROBE syscall:gettid open:schedstat work REALTIME
 # The program calls MPI_Init: is it to be measured, and in which locale?
 library      getenv:ZIAPROBE
-# Does this process belong to the launch? It is the one that the launcher has started.
+# Does this process belong to the launch? Yes: the launcher itself has started it.
 library      getenv:ZIASTART fopen:stat
 library      uselocale
 # MPI_Init: is stderr open?

@@ -194,9 +194,10 @@ while read -r page figure; do
 done <<-END
 	doc/administrators.md about 43 MiB
 	doc/administrators.md 0.3 MiB
-	doc/administrators.md 0.9975
-	doc/administrators.md 0.977
-	doc/administrators.md 1.010
+	doc/administrators.md 0.996
+	doc/administrators.md 0.981
+	doc/administrators.md 1.011
+	doc/administrators.md 1.006
 	doc/bids.md 598 ms
 	doc/bids.md 533 ms
 END

@@ -284,7 +284,7 @@ add_cases() {
 			sh ../before.sh ../program first file" "$result" "$one_node"
 	expect preload-middle 7 "export LD_PRELOAD=$dir/other.so$preloaded AFTER=$dir/profiler.so
 		LEFT=\$LD_PRELOAD:\$AFTER $launch sh ../after.sh ../program first file" "$result"
-	# What the launcher and a task prolog preload stays, too.
+	# Libraries that the launcher or a task prolog preloads stay, too.
 	printf '#!/bin/sh\necho "export LD_PRELOAD=%s"\n' "$dir/other.so" >"$dir/prolog"
 	chmod +x "$dir/prolog"
 	for option in "--export=ALL,LD_PRELOAD=$dir/other.so" "--task-prolog=$dir/prolog"; do

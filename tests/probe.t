@@ -81,7 +81,7 @@ add_cases() {
 ziatest appends ziaprobe itself, so do not name it in the launcher" \
 		'usage: LAUNCHER ziaprobe SEC USEC N'
 	expect unknown 2 'srun $four 2 ../ziaprobe 1 2 2 --unknown' \
-		"$error unknown option .*'--unknown'; .*" 'usage: .*'
+		"$error unknown option, .*'--unknown'; .*" 'usage: .*'
 	expect world 2 'srun -N 2 -n 5 ../ziaprobe 1 2 2' \
 		"$error the number of processes, 5, is not a multiple of N = 2; .*"
 	expect wrong 0 'while read -r arguments; do

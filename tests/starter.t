@@ -1,5 +1,5 @@
 #!/bin/sh
-# ziastart: how it finds and starts a program in a task, and what it says if it cannot
+# ziastart: how it finds and starts a program in a task, and its errors
 . "$(dirname "$0")/lib.sh"
 
 bin=$tmp/bin here=$tmp/here
@@ -48,7 +48,7 @@ started 'LD_PRELOAD is extended, in its order' ".:[] $tmp/two.so:$tmp/one.so:$li
 	"LD_PRELOAD=$tmp/two.so:$tmp/one.so" "$ziastart" 1 1 0 -- ./show
 started 'a name with a blank' ".:$all" "$ziastart" 1 1 0 -- 'a b'
 started 'a name like an option' ".:$all" "$ziastart" 1 1 0 -- -n
-# As srun and Open MPI: PATH first, then the working directory
+# PATH first, then the working directory, as with srun and Open MPI
 started 'in PATH, before the working directory' "$tmp/path:$all" \
 	"PATH=$tmp/first:$tmp/path:$PATH" "$ziastart" 1 1 0 -- show
 started 'in an empty entry of PATH' ".:$all" "PATH=:$tmp/path:$PATH" "$ziastart" 1 1 0 -- show
@@ -70,7 +70,8 @@ not_started() {
 }
 not_started 'no such program' 127 \
 	'cannot find the program none: it is neither in PATH nor in the working directory' none
-not_started 'no such file' 127 'cannot find the program ./none: there is no such file' ./none
+not_started 'no such file' 127 'cannot find the program ./none: No such file or directory' \
+	./none
 not_started 'a file without permission' 126 'cannot start ./plain: Permission denied' plain
 not_started 'a directory' 126 'cannot start ./directory: Permission denied' directory
 not_started 'no interpreter' 126 \
@@ -89,11 +90,11 @@ done 2>"$tmp/err"
 wait
 is 'five tasks of two launches print two errors' "$(wc -l <"$tmp/err")" 2
 
-# Copied without its library, as by srun --bcast
+# A copy without the library, such as that of srun --bcast
 mkdir "$tmp/copied"
 cp "$ziastart" "$tmp/copied"
 ziastart=$tmp/copied/ziastart
-visible='make its directory visible to all nodes, and in containers'
+visible='No such file or directory; make its directory visible on all nodes, and inside containers'
 not_started 'a copy, and no library' 127 "cannot read $tmp/copied/libziaprobe.so: $visible" ./show
 export OMPI_ZIATEST_LIBRARY="$library"
 started 'a copy that knows the library' ".:$all" PMI_RANK=1 PMI_SIZE=2 "$ziastart" 1 1 0 -- ./show
@@ -116,8 +117,8 @@ warned 'a dynamic program' '' "$ziastart" 1 1 0 -- ./name
 warned 'a script' '' "$ziastart" 1 1 0 -- ./show
 if cc -static -o static "$tmp/name.c" 2>/dev/null && cc -static-pie -o pie "$tmp/name.c"; then
 	for program in static pie; do
-		text="ziaprobe: warning: $program is linked statically, so it cannot be measured, \
-only what it starts"
+		text="ziaprobe: warning: $program is linked statically, so only programs that it \
+starts can be measured; link it dynamically, or measure ziaprobe instead"
 		warned "$program" "$text" "$ziastart" 1 1 0 -- $program
 		warned "$program, rank 0" "$text" PMIX_RANK=0 "$ziastart" 1 1 0 -- $program
 		warned "$program, rank 1" '' PMI_RANK=1 PMI_SIZE=2 "$ziastart" 1 1 0 -- $program

@@ -3,18 +3,18 @@
  *
  *	ziastart SEC USEC N [OPTION...] -- PROGRAM [ARGUMENT...]
  *
- * ziatest puts it between the launcher and the program, because only a process of the task itself
- * sees what the launcher, its plugins and a task prolog have set there. It adds libziaprobe.so,
- * which is next to it, to LD_PRELOAD, passes the arguments before the -- on in ZIAPROBE, and
- * becomes PROGRAM.
+ * ziatest puts ziastart between the launcher and the program, because only a process of the task
+ * sees the LD_PRELOAD that the launcher, its plugins and a task prolog have set. ziastart appends
+ * libziaprobe.so, which is next to it, to LD_PRELOAD, passes on the arguments before the -- in
+ * ZIAPROBE, and becomes PROGRAM.
  *
- * It is linked statically if possible: it then starts faster, needs nothing of the container in
- * which it runs, and does not itself load what is in LD_PRELOAD.
+ * It is linked statically if possible: it then starts faster, needs nothing from the container in
+ * which it runs, and does not load the libraries in LD_PRELOAD itself.
  *
  * On the clock: all of it.
  *
- * Exit status: 2 for a usage error; 126 if PROGRAM cannot be started; 127 if it, or the library,
- * cannot be found.
+ * Exit status: 2 after a usage error; 126 if PROGRAM cannot be started; 127 if it cannot be found,
+ * or if the library cannot be read.
  */
 #include "../../observe/observe.h"
 
@@ -31,9 +31,9 @@
 
 static const char *start = ""; /* SEC,USEC,N,OPTION,... */
 
-/* Prints the error "WHAT WHICH: WHY", and waits a second, because the launcher may end all tasks if
- * one ends. Of the tasks of a launch on this node, only the first to bind an abstract Unix socket,
- * which lasts as long as its process, prints. Returns whether this one has. */
+/* Prints the error "WHAT WHICH: WHY" once per launch and node: the first task to bind an abstract
+ * Unix socket, which lasts as long as its process, prints it. Then waits a second, because the
+ * launcher may end all tasks as soon as one has ended. Returns whether this task printed it. */
 static bool report(const char *what, const char *which, const char *why)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -66,17 +66,20 @@ static char *__attribute__((format(printf, 1, 2))) text(const char *format, ...)
 	exit(126);
 }
 
-/* Exits because this node cannot see the library, and ends the job: the ranks of other nodes would
- * wait for those of this one. Unlike mpirun, srun and MPICH's hydra let them wait. */
+/* Prints an error because the library at PATH cannot be read, and exits. Ends the launch, too, if
+ * srun or MPICH's hydra started it: unlike mpirun, they would let the ranks of other nodes wait for
+ * ever for those of this one. */
 static void __attribute__((noreturn)) fail_without_library(const char *path)
 {
 	const char *task = getenv("SLURM_TASK_PID"), *node = getenv("SLURM_NODEID");
 
 	if (!report("cannot read", path,
-		    "make its directory visible to all nodes, and in containers"))
+		    text("%s; make its directory visible on all nodes, and inside containers",
+			 strerror(errno))))
 		exit(127);
 	if (task && atoi(task) == getpid()) {
-		usleep(node ? 10000 * (unsigned)atoi(node) : 0); /* one scancel is enough */
+		/* The nodes take turns, because one scancel is enough. */
+		usleep(node ? 10000 * (unsigned)atoi(node) : 0);
 		execl("/bin/sh", "sh", "-c", "scancel $SLURM_JOB_ID.$SLURM_STEP_ID; exit 127",
 		      NULL);
 	}
@@ -85,10 +88,10 @@ static void __attribute__((noreturn)) fail_without_library(const char *path)
 	exit(127);
 }
 
-/* Returns the path of libziaprobe.so: next to this executable or, if the launcher has copied this
- * executable alone, where ziatest has found it. If SPEAKS is set, warns that PROGRAM was not
- * copied. */
-static const char *find_library(const char *program, bool speaks)
+/* Returns the path of libziaprobe.so, which is next to this executable. If the launcher has copied
+ * only this executable, returns the path that ziatest has passed on, and warns, if WARNS is set,
+ * that PROGRAM was not copied. */
+static const char *find_library(const char *program, bool warns)
 {
 	const char *original = getenv("OMPI_ZIATEST_LIBRARY"), *self, *beside;
 
@@ -98,16 +101,17 @@ static const char *find_library(const char *program, bool speaks)
 		return beside;
 	if (!original || access(original, R_OK) != 0)
 		fail_without_library(original ? original : beside);
-	if (speaks)
-		print_warning("the launcher has copied ziastart to the nodes instead of %s; start "
-			      "without --bcast, SLURM_BCAST and the like, with PALS_TRANSFER=0 if "
-			      "mpiexec is that of PALS, and copy the program with sbcast\n",
+	if (warns)
+		print_warning("the launcher has copied ziastart to the nodes instead of %s; copy "
+			      "the program with sbcast before ziatest, and launch without --bcast "
+			      "and SLURM_BCAST or, if mpiexec is that of PALS, with "
+			      "PALS_TRANSFER=0\n",
 			      program);
 	return original;
 }
 
-/* Returns the path of the program NAME. srun and Open MPI look in PATH and then, unlike exec, in
- * this directory. If there is none, returns the path in this directory. */
+/* Returns the path of the program NAME. Looks for it in PATH and then in the working directory, as
+ * srun and Open MPI do, but execvp does not. If it is in neither, returns the latter path. */
 static const char *find(const char *name)
 {
 	const char *path = getenv("PATH");
@@ -124,13 +128,13 @@ static const char *find(const char *name)
 	return text("./%s", name);
 }
 
-/* Returns whether PATH is an executable of this machine's class, and not a script. Sets *IS_STATIC
- * to whether it names no loader, which would load the library. */
+/* Returns whether PATH is an ELF file, and not a script. Sets *IS_STATIC to whether it names no
+ * loader, so that nothing would load the library. */
 static bool is_elf(const char *path, bool *is_static)
 {
 	struct {
 		ElfW(Ehdr) head;
-		ElfW(Phdr) segment[64]; /* which follow the head in all executables of Linux */
+		ElfW(Phdr) segment[64]; /* right after the head in all executables of Linux */
 	} file = {.head = {.e_phnum = 0}};
 	int descriptor = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t size = read(descriptor, &file, sizeof file);
@@ -147,7 +151,7 @@ int main(int argc, char **argv)
 {
 	const char *path, *library, *present = getenv("LD_PRELOAD");
 	char **program = argv + 1;
-	bool is_static, speaks = launched_world().rank <= 0; /* or if ranks are not known */
+	bool is_static, warns = launched_world().rank <= 0; /* all do if ranks are not known */
 	int error;
 
 	for (; *program && strcmp(*program, "--") != 0; program++)
@@ -156,24 +160,24 @@ int main(int argc, char **argv)
 		fputs("usage: ziastart SEC USEC N [OPTION...] -- PROGRAM [ARGUMENT...]\n", stderr);
 		return 2;
 	}
-	library = find_library(*program, speaks);
-	/* The library of AddressSanitizer must come first. */
+	library = find_library(*program, warns);
+	/* Ours comes last, because AddressSanitizer's must come first. */
 	setenv("LD_PRELOAD",
 	       text("%s%s%s", present ? present : "", present && *present ? ":" : "", library), 1);
 	setenv("ZIAPROBE", start, 1);
 	setenv("ZIASTART", describe_process(), 1);
 	path = find(*program);
-	if (speaks && is_elf(path, &is_static) && is_static)
-		print_warning("%s is linked statically, so it cannot be measured, only what it "
-			      "starts\n",
+	if (warns && is_elf(path, &is_static) && is_static)
+		print_warning("%s is linked statically, so only programs that it starts can be "
+			      "measured; link it dynamically, or measure ziaprobe instead\n",
 			      *program);
 	execv(path, program);
 	error = errno;
 	if (error == ENOEXEC && !is_elf(path, &is_static))
-		execvp(path, program); /* lets sh run a script without #!, as hydra does */
+		execvp(path, program); /* runs a script without #! in sh, as hydra does */
 	if (error == ENOENT && access(path, F_OK) != 0) {
 		report("cannot find the program", *program,
-		       path == *program ? "there is no such file"
+		       path == *program ? strerror(error)
 					: "it is neither in PATH nor in the working directory");
 		return 127;
 	}
