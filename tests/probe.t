@@ -245,6 +245,10 @@ for mpi in mpich openmpi; do
 		expect single 0 "srun --mpi=pmix -n 2 sh -c '[ \$SLURM_PROCID = 0 ] ||
 			exec mpirun.openmpi -n 1 ../ziaprobe \$(../at now) 1'" \
 			"$result" "$one_node"
+		# Within srun --pty, by a launcher of which only the daemon is known
+		expect pty 0 "SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 mpirun.openmpi --oversubscribe \
+			-n 2 env -u OMPI_COMM_WORLD_SIZE -u OMPI_COMM_WORLD_RANK \
+			../ziaprobe \$(../at now) 2" "$result" "$one_node"
 		# A host file that mpirun does not read
 		expect hostfile "$fails" 'printf "n1\nn2\n" >hosts; OMPI_MCA_hostfile=hosts \
 			mpirun.openmpi --oversubscribe -n 4 ../ziaprobe $(../at now) 2' \
