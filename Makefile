@@ -40,9 +40,9 @@ libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPF
 	-DWITHOUT_MAIN -DINTERPOSE $(CFLAGS) $(strict) -fPIC -shared \
 	-fvisibility=hidden -Wl,-Bsymbolic-functions $(LDFLAGS)) -o libziaprobe.so \
 	$(sort $(wildcard preload/*.c)) $(sources) -ldl
+about_rank = observe/launcher.c observe/ancestry.c observe/text.c
 # A static ziastart starts faster, and runs in any container. It is linked dynamically if there is
 # no static C library.
-about_rank = observe/launcher.c observe/ancestry.c observe/text.c
 starter_sources = preload/starter/ziastart.c $(about_rank)
 link_ziastart = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziastart $(starter_sources) \
 	$(LDLIBS)
@@ -68,15 +68,16 @@ ziatest: ziatest.c $(wildcard prepare/*) .commands
 	$(begin)
 	$(ziatest_command)
 
-.pad: .commands
+.pad plain/.pad: .commands
+	@mkdir -p $(@D)
 	@head -c $(PAD) /dev/urandom >$@
+check_size = @[ $$(wc -c <$@) -ge $(PAD) ] || { echo >&2 \
+	'$@ is smaller than $(PAD) bytes: the pad is missing; check CFLAGS and LDFLAGS'; exit 1; }
 ziaprobe: .pad $(sources) $(headers) .commands
 	$(begin)
 	$(ziaprobe_command)
 	@rm .pad
-	@[ $$(wc -c <$@) -ge $(PAD) ] || { echo >&2 \
-		'$@ is smaller than $(PAD) bytes: the pad is missing; check CFLAGS and LDFLAGS'; \
-		exit 1; }
+	$(check_size)
 	@[ -z '$(FENCE)' ] || LC_ALL=C readelf -lW $@ | grep -q INTERP || { echo >&2 \
 		'$@ was linked statically, but no flag says so; run make LDFLAGS=-static'; \
 		exit 1; }
@@ -94,16 +95,15 @@ job/rank: $(rank_sources) $(headers) .commands
 	$(job/rank_command)
 
 # The two programs of the specification, without prepare/, observe/ and explain/
-plain_ziaprobe = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) $(LDFLAGS) \
-	-o plain/ziaprobe ziaprobe.c $(LDLIBS)
 plain: plain/ziatest plain/ziaprobe
 plain/ziatest: ziatest.c .commands
 	@mkdir -p plain
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o $@ ziatest.c $(LDLIBS)
-plain/ziaprobe: .pad ziaprobe.c .commands
-	@mkdir -p plain
-	$(plain_ziaprobe)
-	@rm .pad
+plain/ziaprobe: plain/.pad ziaprobe.c .commands
+	$(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=plain/.pad $(CFLAGS) $(strict) $(LDFLAGS) \
+		-o $@ ziaprobe.c $(LDLIBS)
+	@rm plain/.pad
+	$(check_size)
 
 # build.txt records how the programs were built, and changes.diff how the sources differ from the
 # commit. run_ziatest.sh archives both.
@@ -170,11 +170,10 @@ install:
 	ln -sf ../libexec/ziatest/tools/compare $(into)/bin/ziatest-compare
 	ln -sf ../libexec/ziatest/tools/check $(into)/bin/ziatest-check
 clean:
-	rm -rf plain
-	rm -f $(programs) .commands build.txt changes.diff .pad \
+	rm -rf plain $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv
 
 .NOTPARALLEL:	# 'make -j clean all' must clean first.
-.INTERMEDIATE: .pad
+.INTERMEDIATE: .pad plain/.pad
 .DELETE_ON_ERROR:
 .PHONY: all plain run slow own check soak bench install clean FORCE

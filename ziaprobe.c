@@ -76,7 +76,8 @@ static const char *parse(int argc, char **argv)
 	start = sec * 1000000 + usec;
 	n = (int)to_number(argv[3], INT_MAX);
 	if (n < 1)
-		return "N, the number of processes per node, must be a whole number, 1 or more";
+		return "N, the number of processes per node, must be a whole number, 1 or more; "
+		       "only the ziaprobe that 'make' builds finds N itself if it is 0";
 	if (argc == 4)
 		return NULL;
 	snprintf(message, sizeof message,

@@ -1,7 +1,7 @@
 /*
  * ancestry.c - which of the launcher's daemons created this process, and when
  *
- * On the clock: with libziaprobe.so, describe_process() and is_of_other_launch();
+ * On the clock: with libziaprobe.so, describe_task() and is_of_other_launch();
  * nearest_daemon(), if the launchers' variables disagree or do not match MPI_COMM_WORLD;
  * was_created_by_daemon(), if they are missing and MPI_COMM_WORLD has one process.
  */
@@ -69,19 +69,23 @@ static struct process read_parent(struct process process, int64_t boot)
 	return parent;
 }
 
-/* Returns the process id and the creation time of PROCESS, as text in a static buffer. Together,
- * they identify the process, even among those of other nodes, and exec does not change them. */
-static const char *describe(struct process process)
+/* Writes the process id and the creation time of PROCESS into TEXT. Together, they identify the
+ * process, even among those of other nodes, and exec does not change them. */
+static void identify(struct process process, char *text, size_t size)
 {
-	static char text[40];
-
-	snprintf(text, sizeof text, "%d %lld", process.id, (long long)process.born);
-	return text;
+	snprintf(text, size, "process=%d,%lld;", process.id, (long long)process.born);
 }
 
-const char *describe_process(void)
+/* Returns what identifies this process and its launch, as "NAME=VALUE;NAME=VALUE;...", in a static
+ * buffer. The names but the first are those of variables. */
+const char *describe_task(void)
 {
-	return describe(read_process("/proc/self/stat", 0));
+	static char text[1000];
+
+	identify(read_process("/proc/self/stat", 0), text, sizeof text);
+	for (const char *const *name = launch_identifiers; *name; name++)
+		describe_variable(*name, text + strlen(text), sizeof text - strlen(text));
+	return text;
 }
 
 /* Returns whether NAME, up to the first dot, is one of NAMES, which are between blanks. Debian, for
@@ -110,24 +114,29 @@ const char *nearest_daemon(void)
 }
 
 /* Returns whether this process belongs to another launch, which a task of our launch has started.
- * TASK is what describe_process() returned in the task that our launcher started, or NULL. exec
- * does not create a process, so a rank of our launch is TASK itself, or a descendant of it with no
- * daemon in between. Returns false if the ancestors cannot be seen, as in a container with a PID
- * namespace of its own. */
+ * TASK is what describe_task() returned in the task that our launcher started, or NULL. Another
+ * launch has another identifier. That of MPICH's hydra has none, but exec does not create a
+ * process: so a rank of our launch is TASK itself, or a descendant of it without a hydra_pmi_proxy
+ * in between. Returns false if the ancestors cannot be seen, as in a container with a PID namespace
+ * of its own. */
 bool is_of_other_launch(const char *task)
 {
-	struct process process, parent;
+	struct process process;
+	char text[300];
 
-	if (!task)
-		return false;
-	process = read_process("/proc/self/stat", 0);
-	for (int i = 0; i <= 8 && process.id > 0; i++) {
-		if (strcmp(describe(process), task) == 0)
-			return false;
-		parent = read_parent(process, 0);
-		if (is_among(parent.name, DAEMONS))
+	for (const char *const *name = launch_identifiers; task && *name; name++) {
+		describe_variable(*name, text, sizeof text);
+		if (!strstr(task, text))
 			return true;
-		process = parent;
+	}
+	process = read_process("/proc/self/stat", 0);
+	for (int i = 0; task && i <= 8 && process.id > 0; i++) {
+		identify(process, text, sizeof text);
+		if (strstr(task, text))
+			return false;
+		process = read_parent(process, 0);
+		if (is_among(process.name, " hydra_pmi_proxy "))
+			return true;
 	}
 	return false;
 }
@@ -182,7 +191,7 @@ bool was_created_by_daemon(int64_t since, int64_t boot)
 	struct pair own = {self, read_parent(self, boot)};
 	struct pair created = find_created(own, since, -1, boot);
 
-	return created.child.born >= since && is_among(created.parent.name, DAEMONS);
+	return created.child.born - TICK / 2 >= since && is_among(created.parent.name, DAEMONS);
 }
 
 /* Fills in when this process, or the wrapper around it, and its parent were created, the parent's

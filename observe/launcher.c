@@ -21,11 +21,23 @@ static const struct launcher {
 	[SLURM] = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", " slurmstepd ", "SLURM_STEP_NUM_NODES"},
 };
 
+/* The variables in which launchers identify a launch. MPICH's hydra has none. */
+const char *const launch_identifiers[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_NAMESPACE",
+					  "FLUX_JOB_ID",  "PALS_APID",     NULL};
+
 /* How many launchers gave a size, according to launched_world(), and the first of them, or NULL */
 static int launcher_count;
 static const struct launcher *first_launcher;
 
 struct world world = {-1, -1};
+
+/* Writes "NAME=VALUE;" of the variable NAME into TEXT, or "" if it is not set. */
+void describe_variable(const char *name, char *text, size_t size)
+{
+	const char *value = getenv(name);
+
+	snprintf(text, size, value ? "%s=%s;" : "", name, value);
+}
 
 /* Returns the number in the variable NAME, or -1. */
 static int variable(const char *name)
@@ -82,14 +94,23 @@ struct world launched_world(void)
 	return launched;
 }
 
-/* Returns the rank and the size that the launcher whose daemon started this process gives; each is
- * -1 if no daemon can be seen. The variables of any other launcher, such as Slurm's in an
- * interactive step, are ignored, even if there are no others. */
-struct world daemon_world(void)
+/* Returns whether a launcher has told this process that the launch has SIZE processes. */
+bool is_told(int size)
+{
+	for (int i = 0; i < LAUNCHERS; i++)
+		if (world_of(launchers + i).size == size)
+			return true;
+	return false;
+}
+
+/* Returns the size that the launcher whose daemon started this process gives, or -1 if no daemon
+ * can be seen. The variables of any other launcher, such as Slurm's in an interactive step, are
+ * ignored, even if there are no others. */
+int size_by_daemon(void)
 {
 	const struct launcher *launcher = find_launcher(NULL);
 
-	return launcher ? world_of(launcher) : (struct world){-1, -1};
+	return launcher ? world_of(launcher).size : -1;
 }
 
 /* Returns whether PMIx serves this process for a launcher other than Slurm, such as prterun. */

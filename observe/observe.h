@@ -75,7 +75,10 @@ struct world {
 };
 extern struct world world; /* until MPI_Init returns, these are the launcher's values */
 struct world launched_world(void);
-struct world daemon_world(void);
+bool is_told(int size);
+int size_by_daemon(void);
+extern const char *const launch_identifiers[]; /* variables; the last is followed by a NULL */
+void describe_variable(const char *name, char *text, size_t size);
 
 /* What may stand for the number of nodes */
 enum nodes {
@@ -107,11 +110,11 @@ void note_work(enum mark mark);
 /* ---- ancestry.c: the daemon that created this process, and when ---- */
 
 /* mpirun and its daemons, and the processes known to start ranks, each between two blanks. A new
- * one also goes into the table of launcher.c. */
+ * one also goes into the table of launcher.c and, if people type its name, into libziaprobe.c. */
 #define MPIRUN " mpirun mpiexec orterun prterun orted prted "
 #define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
 
-const char *describe_process(void);
+const char *describe_task(void);
 bool is_of_other_launch(const char *task);
 bool is_among(const char *name, const char *names);
 const char *nearest_daemon(void);

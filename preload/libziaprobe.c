@@ -1,7 +1,7 @@
 /*
  * libziaprobe - measures the start of another program
  *
- * ziatest preloads the library into the user's program, and passes ziaprobe's arguments in the
+ * ziastart preloads the library into the user's program, and passes ziaprobe's arguments in the
  * environment variable ZIAPROBE, separated by commas. The library defines the functions that start
  * MPI. The first call of any of them is carried out; then the benchmark of ziaprobe.c runs with
  * these arguments. After that, the program goes on as if the library were not there. Errors are
@@ -68,20 +68,19 @@ static void clean_environment(void)
 	free(kept);
 }
 
-/* Notes that the libraries are loaded. If this process has the name of a launcher, neither it nor
- * what it starts is a rank of our launch, so they get neither this library nor our start stamp.
- * is_of_other_launch() recognises the ranks of launchers with other names. Leaves errno as it
- * was. */
+/* Notes that the libraries are loaded. A launcher, known by its name, is no rank, and what it
+ * starts gets neither this library nor our start. is_of_other_launch() finds the ranks of others.
+ * MPI itself starts orted, and nobody awaits the job of sbatch. Leaves errno as it was. */
 __attribute__((constructor)) static void begin_process(void)
 {
 	const char *name = program_invocation_short_name;
 	int before = errno;
 
 	read_environment();
-	if (arguments && !called && is_among(name, MPIRUN "srun jsrun aprun ")) {
-		if (launched_world().rank <= 0)
-			print_warning("%s runs within the measured launch, so what it starts is "
-				      "not measured; put ziatest directly before it\n",
+	if (arguments && !called && is_among(name, MPIRUN "srun salloc sbatch jsrun aprun ")) {
+		if (launched_world().rank <= 0 && !is_among(name, " orted prted sbatch "))
+			print_warning("%s runs within the measured launch; what it starts is not "
+				      "measured, unless you put ziatest directly before it\n",
 				      name);
 		clean_environment();
 		arguments = NULL;
@@ -233,7 +232,6 @@ static int measure(const struct call *call, void *address)
  * ziatest launched this process, and if it is the first call since an MPI library was loaded. */
 static int start(const char *name, void *caller, struct call call)
 {
-	struct world launched;
 	const char *reason;
 	int result;
 
@@ -254,9 +252,8 @@ static int start(const char *name, void *caller, struct call call)
 		called = false; /* a later call may reach an MPI library */
 		return carry_out(&call);
 	} else {
-		launched = launched_world();
-		if (launched.rank < 0 ? claim("unknown", 0, hash(arguments, strlen(arguments)))
-				      : launched.rank == 0)
+		if (launched_world().rank <= 0 && /* several processes may be rank 0, or none */
+		    claim("unmeasured", 0, hash(arguments, strlen(arguments))))
 			print_error("nothing was measured: %s\n", reason);
 		result = carry_out(&call);
 		close_claim();

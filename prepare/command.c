@@ -23,6 +23,7 @@ static void describe_launch_node(void)
 	setenv("OMPI_ZIATEST_NODE", id, 1);
 	setenv("OMPI_ZIATEST_PID", text("%d", (int)getpid()), 1);
 	unsetenv("OMPI_ZIATEST_SYNC");
+	setenv("OMPI_ZIATEST_STEP", getenv("SLURM_STEP_ID") ? getenv("SLURM_STEP_ID") : "", 1);
 	unsetenv("ZIAPROBE"); /* set by another ziatest, if its program runs this one */
 	if (!sync && adjtimex(&clock) != -1 && clock.maxerror < 16000000)
 		sync = text("%ld", clock.maxerror);
@@ -51,7 +52,7 @@ static void push_start(struct list *list, char *path, char *sec, char *usec, cha
 }
 
 /* Appends the words that follow the launcher to LIST. After each ':', options of the launcher
- * follow, and then, after --, another program. */
+ * follow, and then another program behind a --, which is among the words; the first is not. */
 static void push_tail(struct list *list, const struct request *request, char *sec, char *usec)
 {
 	char *path = request->probe ? request->probe : find_starter();
@@ -92,6 +93,7 @@ char **prepare(int argc, char **argv, char *sec, char *usec, char ***command)
 	for (char **word = words.word + tail; *word; word++) {
 		if (pieces.count > 0)
 			push(&pieces, " ");
+		/* The stamp is empty as yet, and needs no quotes. */
 		push(&pieces, *word == sec || *word == usec ? *word : quoted(*word));
 	}
 	if (!line || !strpbrk(line, special))

@@ -47,7 +47,7 @@ char *find_probe(void)
 
 char *find_starter(void)
 {
-	char *path = find_beside("ziastart");
+	char *path = find_beside("ziastart"), *library;
 
 	if (!path)
 		path = find_beside("../lib/ziastart");
@@ -60,14 +60,9 @@ char *find_starter(void)
 		     "cannot preload libziaprobe.so, which is next to '%s': the path contains a "
 		     "blank or a colon; move Ziatest to another directory",
 		     path);
-	setenv("OMPI_ZIATEST_LIBRARY",
-	       text("%.*s/libziaprobe.so", (int)(strrchr(path, '/') - path), path), 1);
+	library = text("%.*s/libziaprobe.so", (int)(strrchr(path, '/') - path), path);
+	if (access(library, R_OK) != 0)
+		fail(1, "cannot read '%s': %s; build it with 'make'", library, strerror(errno));
+	setenv("OMPI_ZIATEST_LIBRARY", library, 1);
 	return path;
-}
-
-int is_probe(const char *word)
-{
-	const char *slash = strrchr(word, '/');
-
-	return strcmp(slash ? slash + 1 : word, "ziaprobe") == 0;
 }

@@ -63,9 +63,6 @@ char *find_probe(void);
  * library in the environment, in case the launcher copies ziastart elsewhere. */
 char *find_starter(void);
 
-/* Returns whether WORD, a name or a path, means the benchmark. */
-int is_probe(const char *word);
-
 /* In text.c: Plain words contain no special characters. A shell only splits them at blanks. */
 extern const char blanks[], special[];
 

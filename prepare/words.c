@@ -25,36 +25,56 @@ int matches(const char *string, const char *pattern)
 	return found;
 }
 
-/* Checks PROGRAM and its arguments, which end with a NULL. */
+/* Returns whether WORD, a name or a path, means the benchmark. */
+static int is_probe(const char *word)
+{
+	const char *slash = strrchr(word, '/');
+
+	return strcmp(slash ? slash + 1 : word, "ziaprobe") == 0;
+}
+
+/* Checks TEXT, the launch line or a word of the launcher, in front of a program. */
+static void check_launcher(const char *text)
+{
+	if (matches(text, "(^|[ \t\n])--multi[a-z-]*([= \t\n]|$)"))
+		fail(2, "--multi-prog would read ziastart as its list of programs; instead, start "
+			"a script that chooses the program by rank");
+}
+
+/* Checks PROGRAM and its arguments, up to a ':' or the NULL at the end, and the programs after
+ * it. */
 static void check_program(char **program)
 {
-	/* Matches LD_PRELOAD as a word (env -u LD_PRELOAD) or in an assignment, but not as a part
-	 * of a longer name. A script, with a $, may extend it. */
-	const char *preload = "(^|[ \t\n])LD_PRELOAD([ \t\n]|$)|(^|[^A-Za-z0-9_])LD_PRELOAD=";
-	int lacks_program = 0; /* whether no -- and program have followed the latest ':' yet */
+	/* Matches an assignment to LD_PRELOAD, and the options that remove it, but not a part of a
+	 * longer name. A script, with a $, may extend it. */
+	const char *preload = "(^|[^A-Za-z0-9_])(LD_PRELOAD=|(unset|-u) *LD_PRELOAD)|^LD_PRELOAD$";
+	char **word = program;
 
 	if (!*program)
 		fail(2, "the program is missing; write it after -- or, for the benchmark itself, "
 			"ziaprobe");
-	if (**program == '\0' || **program == '-')
+	if (strchr("-:", **program)) /* or empty */
 		fail(2, "'%s' is not a program; after --, name the program, and then its options",
 		     *program);
-	if (strchr(*program, '=') && !find_program(*program))
+	if (matches(*program, "^[A-Za-z_][A-Za-z0-9_]*=") && !find_program(*program))
 		fail(2, "'%s' is not a program; to set a variable, write 'env %s %s'", *program,
 		     *program, program[1] ? program[1] : "...");
-	for (char **word = program; *word; word++) {
+	for (; *word && strcmp(*word, ":") != 0; word++)
 		if (matches(*word, preload) && !strchr(*word, '$'))
 			fail(2,
 			     "LD_PRELOAD in '%s' would replace libziaprobe.so; set it in the "
 			     "options of the launcher, or before ziatest",
 			     *word);
-		lacks_program |= strcmp(*word, ":") == 0;
-		if (strcmp(*word, "--") == 0 && word[1])
-			lacks_program = 0;
-	}
-	if (lacks_program)
+	if (!*word)
+		return;
+	for (; *word && strcmp(*word, "--") != 0; word++)
+		check_launcher(*word);
+	if (!*word)
 		fail(2, "-- is missing after ':'; write -- before each program, as in '-- ./a : "
-			"-n 4 -- ./b'");
+			"-n 4 -- ./b'; if the ':' is an argument, put the program into a script");
+	if (word[1] && is_probe(word[1]))
+		fail(2, "ziaprobe cannot be one of several programs; launch it alone");
+	check_program(word + 1);
 }
 
 /* Reads PROGRAM and its arguments, which end with a NULL, into REQUEST. */
@@ -72,14 +92,6 @@ static void read_program(char **program, struct request *request)
 		     program[0], program[1]);
 	request->probe = strchr(*program, '/') ? *program : find_probe();
 	request->program = program + 1;
-}
-
-/* Checks TEXT, the launch line or a word of the launcher, in front of a program. */
-static void check_launcher(const char *text)
-{
-	if (matches(text, "(^|[ \t\n])--multi[a-z-]*([= \t\n]|$)"))
-		fail(2, "--multi-prog would read ziastart as its list of programs; instead, start "
-			"a script that chooses the program by rank");
 }
 
 void read_line(char **words, const char *n, struct request *request)

@@ -18,6 +18,7 @@ cd "$tmp" || exit 1
 printf '#!/bin/sh\n' >ziaprobe
 cp ziaprobe ziastart
 chmod +x ziaprobe ziastart
+touch libziaprobe.so
 
 # Each line is a vector: its words are separated by the character 1.
 awk -v seed="$seed" -v count="${COUNT:-150}" '

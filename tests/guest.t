@@ -274,8 +274,7 @@ add_cases() {
 
 	# A launch within a launch is not measured: neither the first one of a script nor the
 	# second, whatever starts the script. Only some of the ranks may have the library.
-	printf '%s\n' '"$@" && "$@"' >"$dir/twice"
-	within='ziaprobe: warning: [a-z.]+ runs within the measured launch, so .*'
+	within='ziaprobe: warning: [a-z.]+ runs within the measured launch; .*'
 	for task in env 'mpirun.openmpi --host n1:1 -n 1' 'mpiexec.hydra -hosts n1 -n 1'; do
 		draw_number 4
 		case $drawn in
@@ -361,16 +360,16 @@ for mpi in mpich openmpi; do
 		near='mpirun.openmpi --oversubscribe -n 2'
 		far='mpirun.openmpi --host n2:1,n3:1 -n 2'
 		several='mpirun.openmpi --host n1:1,n2:1 -n 1'
+		some='mpirun.openmpi --host n1:1,n2:1 -n 2'
 		three='mpirun.openmpi --host n1:2,n2:2,n3:2 --map-by ppr:2:node'
-		odd=" the launcher started 1 process, but MPI_COMM_WORLD has 2 ranks; .*"
 		;;
 	mpich)
 		mpirun='mpiexec.hydra -hosts n1 -n 2 -ppn'
 		near='mpiexec.hydra -launcher fork -n 2'
 		far='mpiexec.hydra -hosts n2,n3 -ppn 1 -n 2'
 		several='mpiexec.hydra -hosts n1,n2 -ppn 1 -n 1'
+		some='mpiexec.hydra -hosts n1,n2 -ppn 1 -n 2'
 		three='mpiexec.hydra -hosts n1,n2,n3 -n 6 -ppn 2'
-		odd=' this process was started by a launcher within the measured launch; .*'
 		;;
 	esac
 	launch="../ziatest -v --csv csv --ranks ranks 2 'srun -N 3 -n 6 --ntasks-per-node'"
@@ -387,11 +386,36 @@ for mpi in mpich openmpi; do
 	expect several 0 "../ziatest -q $several -- ../guest plain : -n 1 -- ../second plain" \
 		"$result"
 	expect nested 0 "../ziatest srun -N 1 -n 1 -- $near ../guest plain" \
-		'ziaprobe: warning: [a-z.]+ runs within the measured launch, so .*'
+		'ziaprobe: warning: [a-z.]+ runs within the measured launch; .*'
+	# Launchers of other names: of a task, in a script, twice, and with ranks of which only some
+	# have the library
 	cp "$(command -v "${near%% *}")" "$dir/odd"
 	cp "$(command -v hydra_pmi_proxy)" "$dir"	# hydra looks for it in its own directory
-	expect nested-odd 0 "../ziatest srun -N 1 -n 1 -- sh -c \
-		'../odd ${near#* } ../guest plain; exit'" "$error nothing was measured:$odd"
+	printf '%s\n' '"$@" && "$@"' >"$dir/twice"
+	other="$error nothing was measured: this process was started by a launcher within .*"
+	expect odd-task 0 "../ziatest srun -N 1 -n 1 -- ../odd ${near#* } ../guest plain" "$other"
+	expect odd-twice 0 "../ziatest -- sh ../twice ../odd ${near#* } ../guest plain" \
+		"$other" "$other"
+	expect odd-some 0 "ssh n1 \"cd '$dir/odd-some' && ../ziatest -q -- \
+		../odd ${some#* } ../guest plain\"" "$other"
+	if [ $mpi = openmpi ]; then
+		odd="srun -N 1 -n 1 ../odd ${near#* }"
+		expect odd-launcher 0 "$odd ../ziaprobe \$(date +'%s %6N') 2" "$result" "$one_node"
+		expect odd-size 1 "$odd env -u OMPI_COMM_WORLD_SIZE \
+			../ziaprobe \$(date +'%s %6N') 2" \
+			"$error nothing was measured: the launcher started 1 process, .* has 2 .*"
+	fi
+
+	# A task that only asks a launcher, a process without a launcher, which starts orted itself
+	# with Open MPI, and a wrapper with the name of a launcher
+	printf '%s\n' "${near%% *} --version >/dev/null" 'exec "$@"' >"$dir/asker"
+	expect asks 0 "../ziatest -q srun -N 1 -n 2 -- sh ../asker ../guest plain" \
+		'ziaprobe: warning: [a-z.]+ runs within the measured launch; .*' "$result" \
+		"$one_node"
+	expect single 0 '../ziatest -q -- ../guest plain' "$result" "$one_node"
+	printf '%s\n' '#!/bin/sh' '"$@"' 'exit' >"$dir/mpiexec"
+	chmod +x "$dir/mpiexec"
+	expect named 0 "../ziatest 2 '$srun' ../mpiexec ../guest plain" "$result" "$one_node"
 
 	# The library is missing on one node, for whose ranks the others would wait.
 	mkdir "$dir/full"
@@ -401,9 +425,12 @@ for mpi in mpich openmpi; do
 		'	mount -t tmpfs none ../full && cp ../ziastart ../full || exit' \
 		'fi' 'exec "$@"' >"$dir/hide"
 	for launcher in "$three" 'srun -N 3 -n 6'; do
-		expect "hidden-${launcher%% *}" '(127|1[34][0-9])' "../full/ziatest $launcher \\
-			unshare --mount sh ../hide -- ../guest plain" \
-			"$error cannot read .*/full/libziaprobe\\.so: .* \\(on $node\\)"
+		for parent in '' ' --fork --pid --mount-proc'; do
+			expect "hidden-${launcher%% *}${parent:+-child}" '(127|1[34][0-9])' \
+				"../full/ziatest $launcher unshare --mount$parent sh ../hide -- \
+				../guest plain" \
+				"$error cannot read .*/full/libziaprobe\\.so: .* \\(on $node\\)"
+		done
 	done
 
 	# How each MPI library is found, and what it needs

@@ -273,6 +273,7 @@ export SLURM_KILL_BAD_EXIT=0
 starts 'SLURM_KILL_BAD_EXIT=0 stays' '\[0\]\[4\].*' 4 'fake $SLURM_KILL_BAD_EXIT'
 unset SLURM_KILL_BAD_EXIT
 cp "$bin/probe" "$bin/ziastart"
+touch "$bin/libziaprobe.so"
 starts 'a program: SLURM_KILL_BAD_EXIT is not set' '\[unset\]\[4\].*' \
 	4 'fake ${SLURM_KILL_BAD_EXIT-unset}' ./solver
 
@@ -303,7 +304,7 @@ ln -s "$bin/ziatest" "$tmp/links"
 cd "$tmp/links" || exit 1
 ziatest=$tmp/links/ziatest
 started 'ziatest is a symbolic link, no ziaprobe' 'fake -n' '\[-n\]\[4\]'
-mv "$starter" "$tmp/lib"
+mv "$starter" "$bin/libziaprobe.so" "$tmp/lib"
 starter=$tmp/lib/ziastart
 started 'ziastart is in ../lib' 'fake -n' '\[-n\]\[4\]'
 printf '#!/bin/sh\necho "$OMPI_ZIATEST_LIBRARY ${ZIAPROBE-unset}"\n' >"$bin/library"
@@ -330,6 +331,10 @@ for path in "$tmp/a b" "$tmp/a:b"; do
 '$path/ziastart': the path contains a blank or a colon; move Ziatest to another directory"
 done
 cp "$bin/probe" "$bin/ziastart"
+ziatest=$bin/ziatest
+not_started 'no library' "cannot read '$bin/libziaprobe.so': No such file or directory; build it \
+with 'make'"
+touch "$bin/libziaprobe.so"
 starter=$bin/ziastart
 
 # The probe is ./ziaprobe or the one next to ziatest.
@@ -423,6 +428,8 @@ accepted fake ./LD_PRELOAD/solver LD_PRELOAD.log --LD_PRELOAD --multi-prog
 accepted fake sh -c 'LD_PRELOAD=/x.so:$LD_PRELOAD ./solver'
 cp "$bin/probe" a=b
 accepted fake ./a=b
+accepted fake /only/on/the=nodes/solver --note 'do not set LD_PRELOAD here'
+accepted fake ./a : -x LD_PRELOAD=/x.so -n 2 -- ./b
 for launcher in 'fake --multi-prog' 'fake --multi' 'fake -n {} --multi-prog='; do
 	wrong "$launcher, with a program" '--multi-prog would read ziastart as its list .*' \
 		4 "$launcher" ./solver
@@ -473,6 +480,10 @@ fake '"' | tee log '"'
 fake "'" | tee log "'"
 fake $(echo a) | cat
 fake | tee "log (1)"
+fake | tee "$(basename "$(pwd)").log"
+fake | tee $(basename $(pwd)).log ${A:-${B}}
+fake | tee it\'s.log
+fake > 'x'| tee log
 fake | tee $(echo log) ${NONE:-log}
 fake | cat; fake | tee log
 fake a{}|cat
@@ -509,6 +520,10 @@ false || false || fake
 fake 2>| log
 echo a | cat; fake
 case a in a|b) fake ;; esac; fake
+fake --comment="\"a|b\""
+fake "a|b\"c" 'a\' 'b|c'
+fake 'a|b' "it's"
+fake "a$" "$(echo "$(echo 'a|b')")|" "(|"
 END
 
 # The words form: LAUNCHER [ARGUMENT...] -- PROGRAM [ARGUMENT...]
@@ -587,7 +602,6 @@ fake -- other/ziaprobe=\[other/ziaprobe\]$start
 fake -- ../bin/fake ziaprobe=$started\[../bin/fake\]\[ziaprobe\]
 fake -- ../bin/probe=$started\[../bin/probe\]
 fake 1 -- ./a x : 2 -- ./b -- y=\[1\]$started\[./a\]\[x\]\[:\]\[2\]$started\[./b\]\[--\]\[y\]
--- fake 4=
 -- 4 fake=\[4\]$probe\[4\]
 4 fake ziaprobe=\[4\]$probe\[4\]
 4 fake other/ziaprobe=\[4\]\[other/ziaprobe\]$stamped\[4\]
@@ -623,7 +637,10 @@ wrong 'nothing after the second --' "$missing" fake -- --
 wrong 'only --' "$missing" --
 wrong ':, and no --' "-- is missing after ':'; write -- before each program, .*" \
 	fake -n 1 -- ./a : -n 2 ./b
-wrong ': with -- and no program' "-- is missing after ':'; .*" fake -- ./a : -n 2 --
+wrong ': with -- and no program' "$missing" fake -- ./a : -n 2 --
+wrong ': and ziaprobe' 'ziaprobe cannot be one of several programs; launch it alone' \
+	fake -- ./a : -- other/ziaprobe
+wrong ': and --multi-prog' '--multi-prog would read .*' fake -- ./a : --multi-prog -- ./b
 for form in 'fake --' '4 fake'; do
 	# shellcheck disable=SC2086 # words
 	wrong "ziaprobe and an argument: $form" "./ziaprobe takes no arguments here, such as \

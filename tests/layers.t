@@ -12,8 +12,9 @@ is 'prepare/ includes only its own header' "$(included prepare/*)" prepare.h
 is 'ziatest.c and ziaprobe.c include no header of the project' "$(included ziatest.c ziaprobe.c)" ''
 is 'observe/ includes only the interface of explain/' "$(included observe/*)" \
 	'../explain/record.h observe.h'
-is 'preload/ includes only its own header and that of observe/' "$(included preload/*.[ch])" \
-	'../observe/observe.h mpi.h'
+is 'preload/ includes only its own header and that of observe/' \
+	"$(included preload/*.[ch] preload/starter/*)" \
+	'../../observe/observe.h ../observe/observe.h mpi.h'
 is 'explain/ includes only its own headers' "$(included explain/*)" 'analysis.h record.h'
 mkdir "$tmp/explain"
 ok 'explain/ compiles without MPI' sh -c "cd '$tmp/explain' && cc -c '$top'/explain/*.c"

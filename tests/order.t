@@ -15,7 +15,8 @@ library      getenv:ZIAPROBE syscall:gettid open:schedstat work REALTIME
 # The program calls MPI_Init: is it to be measured, and in which locale?
 library      getenv:ZIAPROBE
 # Does this process belong to the launch? Yes: the launcher itself has started it.
-library      getenv:ZIASTART fopen:stat
+library      getenv:ZIASTART getenv:SLURM_JOB_ID getenv:SLURM_STEP_ID getenv:PMIX_NAMESPACE
+library      getenv:FLUX_JOB_ID getenv:PALS_APID fopen:stat
 library      uselocale
 # MPI_Init: is stderr open?
 all          fcntl

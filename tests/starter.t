@@ -83,12 +83,20 @@ for arguments in '' '1 1 0' '1 1 0 -v' '1 1 0 --' '1 1 -- ./show'; do
 	like "no program, or no N: $arguments" "$out/$err/$status" '/usage: ziastart .*/2'
 done
 
-# One task per node and launch prints.
-for launch in 5 5 6 5 5; do
-	"$ziastart" $launch 5 0 -- ./none &
-done 2>"$tmp/err"
-wait
-is 'five tasks of two launches print two errors' "$(wc -l <"$tmp/err")" 2
+# Once per launch and node: the first task to fail holds the name of the launch. It is stopped
+# meanwhile.
+"$ziastart" 5 5 0 -- ./none 2>"$tmp/first.err" &
+first=$!
+ok 'the first task prints an error' poll 60 test -s "$tmp/first.err"
+kill -STOP $first
+for launch in 5 6 5; do
+	"$ziastart" $launch 5 0 -- ./none
+	echo $?
+done >"$tmp/statuses" 2>"$tmp/err"
+kill -CONT $first
+wait $first
+is 'the other tasks of its launch print none' \
+	"$? $(paste -s -d ' ' "$tmp/statuses") $(wc -l <"$tmp/err")" '127 127 127 127 1'
 
 # A copy without the library, such as that of srun --bcast
 mkdir "$tmp/copied"

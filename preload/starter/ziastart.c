@@ -5,23 +5,18 @@
  *
  * ziatest puts ziastart between the launcher and the program, because only a process of the task
  * sees the LD_PRELOAD that the launcher, its plugins and a task prolog have set. ziastart appends
- * libziaprobe.so, which is next to it, to LD_PRELOAD, passes on the arguments before the -- in
- * ZIAPROBE, and becomes PROGRAM.
- *
- * It is linked statically if possible: it then starts faster, needs nothing from the container in
+ * libziaprobe.so to it, passes on the arguments before the -- in ZIAPROBE, and becomes PROGRAM. It
+ * is linked statically if possible: it then starts faster, needs nothing from the container in
  * which it runs, and does not load the libraries in LD_PRELOAD itself.
  *
- * On the clock: all of it.
- *
- * Exit status: 2 after a usage error; 126 if PROGRAM cannot be started; 127 if it cannot be found,
- * or if the library cannot be read.
+ * On the clock: all of it. Messages begin with "ziaprobe", like those of the library. Exit status:
+ * 2 after a usage error; 126 if PROGRAM cannot be started; 127 if it cannot be found, or if the
+ * library cannot be read.
  */
 #include "../../observe/observe.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <link.h>
 #include <stdarg.h>
 #include <sys/socket.h>
@@ -29,7 +24,7 @@
 #include <sys/un.h>
 #include <sys/utsname.h>
 
-static const char *start = ""; /* SEC,USEC,N,OPTION,... */
+static const char *arguments = ""; /* of ziaprobe: SEC,USEC,N,OPTION,... */
 
 /* Prints the error "WHAT WHICH: WHY" once per launch and node: the first task to bind an abstract
  * Unix socket, which lasts as long as its process, prints it. Then waits a second, because the
@@ -41,7 +36,7 @@ static bool report(const char *what, const char *which, const char *why)
 	struct utsname node;
 	bool prints;
 
-	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziastart.%s", start);
+	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziastart.%s", arguments);
 	prints = bind(file, (struct sockaddr *)&name, sizeof name) == 0 || errno != EADDRINUSE;
 	uname(&node);
 	if (prints)
@@ -55,29 +50,30 @@ static char *__attribute__((format(printf, 1, 2))) text(const char *format, ...)
 {
 	char *result;
 	va_list args;
-	int length;
 
 	va_start(args, format);
-	length = vasprintf(&result, format, args);
+	if (vasprintf(&result, format, args) < 0) {
+		report("cannot start", "the program", "out of memory");
+		exit(126);
+	}
 	va_end(args);
-	if (length >= 0)
-		return result;
-	report("cannot start", "the program", "out of memory");
-	exit(126);
+	return result;
 }
 
 /* Prints an error because the library at PATH cannot be read, and exits. Ends the launch, too, if
  * srun or MPICH's hydra started it: unlike mpirun, they would let the ranks of other nodes wait for
- * ever for those of this one. */
+ * ever for those of this one. The step in which ziatest itself runs, such as a shell, stays. */
 static void __attribute__((noreturn)) fail_without_library(const char *path)
 {
-	const char *task = getenv("SLURM_TASK_PID"), *node = getenv("SLURM_NODEID");
+	const char *step = getenv("SLURM_STEP_ID"), *outer = getenv("OMPI_ZIATEST_STEP");
+	const char *node = getenv("SLURM_NODEID");
 
 	if (!report("cannot read", path,
 		    text("%s; make its directory visible on all nodes, and inside containers",
-			 strerror(errno))))
+			 strerror(errno))) ||
+	    getenv("OMPI_COMM_WORLD_SIZE"))
 		exit(127);
-	if (task && atoi(task) == getpid()) {
+	if (step && outer && strcmp(step, outer) != 0) {
 		/* The nodes take turns, because one scancel is enough. */
 		usleep(node ? 10000 * (unsigned)atoi(node) : 0);
 		execl("/bin/sh", "sh", "-c", "scancel $SLURM_JOB_ID.$SLURM_STEP_ID; exit 127",
@@ -88,26 +84,27 @@ static void __attribute__((noreturn)) fail_without_library(const char *path)
 	exit(127);
 }
 
-/* Returns the path of libziaprobe.so, which is next to this executable. If the launcher has copied
- * only this executable, returns the path that ziatest has passed on, and warns, if WARNS is set,
+/* Returns the path of libziaprobe.so, which ziatest has passed on, and which is next to this
+ * executable. If it is not, the launcher has copied this executable: then warns, if WARNS is set,
  * that PROGRAM was not copied. */
 static const char *find_library(const char *program, bool warns)
 {
-	const char *original = getenv("OMPI_ZIATEST_LIBRARY"), *self, *beside;
+	const char *original = getenv("OMPI_ZIATEST_LIBRARY"), *self, *beside, *library;
+	struct stat one, other;
 
 	self = realpath("/proc/self/exe", NULL);
 	beside = self ? text("%.*s/libziaprobe.so", (int)(strrchr(self, '/') - self), self) : "";
-	if (access(beside, R_OK) == 0)
-		return beside;
-	if (!original || access(original, R_OK) != 0)
+	library = original && access(original, R_OK) == 0 ? original : beside;
+	if (access(library, R_OK) != 0)
 		fail_without_library(original ? original : beside);
-	if (warns)
+	if (warns && self && stat(library, &one) == 0 &&
+	    (stat(beside, &other) != 0 || one.st_ino != other.st_ino))
 		print_warning("the launcher has copied ziastart to the nodes instead of %s; copy "
 			      "the program with sbcast before ziatest, and launch without --bcast "
 			      "and SLURM_BCAST or, if mpiexec is that of PALS, with "
 			      "PALS_TRANSFER=0\n",
 			      program);
-	return original;
+	return library;
 }
 
 /* Returns the path of the program NAME. Looks for it in PATH and then in the working directory, as
@@ -128,8 +125,8 @@ static const char *find(const char *name)
 	return text("./%s", name);
 }
 
-/* Returns whether PATH is an ELF file, and not a script. Sets *IS_STATIC to whether it names no
- * loader, so that nothing would load the library. */
+/* Returns whether PATH is an ELF file. Sets *IS_STATIC to whether it certainly names no loader, so
+ * that nothing would load the library. */
 static bool is_elf(const char *path, bool *is_static)
 {
 	struct {
@@ -140,49 +137,48 @@ static bool is_elf(const char *path, bool *is_static)
 	ssize_t size = read(descriptor, &file, sizeof file);
 
 	close(descriptor);
-	*is_static = size == sizeof file && file.head.e_phoff == sizeof file.head &&
-		     file.head.e_phnum <= 64;
-	for (int i = 0; *is_static && i < file.head.e_phnum; i++)
+	*is_static = size == sizeof file && file.head.e_phoff == sizeof file.head;
+	for (int i = 0; *is_static && i < MIN(file.head.e_phnum, 64); i++)
 		*is_static = file.segment[i].p_type != PT_INTERP;
 	return memcmp(file.head.e_ident, ELFMAG, SELFMAG) == 0;
 }
 
 int main(int argc, char **argv)
 {
-	const char *path, *library, *present = getenv("LD_PRELOAD");
+	const char *path, *why, *library, *present = getenv("LD_PRELOAD");
 	char **program = argv + 1;
-	bool is_static, warns = launched_world().rank <= 0; /* all do if ranks are not known */
-	int error;
+	bool is_static, warns = launched_world().rank <= 0; /* rank 0, or rank unknown */
 
 	for (; *program && strcmp(*program, "--") != 0; program++)
-		start = text("%s%s%s", start, *start ? "," : "", *program);
+		arguments = text("%s%s%s", arguments, *arguments ? "," : "", *program);
 	if (argc < 6 || program < argv + 4 || !*program || !*++program) {
 		fputs("usage: ziastart SEC USEC N [OPTION...] -- PROGRAM [ARGUMENT...]\n", stderr);
 		return 2;
 	}
-	library = find_library(*program, warns);
 	/* Ours comes last, because AddressSanitizer's must come first. */
-	setenv("LD_PRELOAD",
-	       text("%s%s%s", present ? present : "", present && *present ? ":" : "", library), 1);
-	setenv("ZIAPROBE", start, 1);
-	setenv("ZIASTART", describe_process(), 1);
+	library = find_library(*program, warns);
+	if (present && *present)
+		library = text("%s:%s", present, library);
+	setenv("LD_PRELOAD", library, 1);
+	setenv("ZIAPROBE", arguments, 1);
+	setenv("ZIASTART", describe_task(), 1);
 	path = find(*program);
 	if (warns && is_elf(path, &is_static) && is_static)
 		print_warning("%s is linked statically, so only programs that it starts can be "
 			      "measured; link it dynamically, or measure ziaprobe instead\n",
 			      *program);
 	execv(path, program);
-	error = errno;
-	if (error == ENOEXEC && !is_elf(path, &is_static))
+	if (errno == ENOEXEC && !is_elf(path, &is_static))
 		execvp(path, program); /* runs a script without #! in sh, as hydra does */
-	if (error == ENOENT && access(path, F_OK) != 0) {
-		report("cannot find the program", *program,
-		       path == *program ? strerror(error)
-					: "it is neither in PATH nor in the working directory");
+	why = strerror(errno);
+	if (errno == ENOENT && access(path, F_OK) != 0) {
+		if (path != *program)
+			why = "it is neither in PATH nor in the working directory";
+		report("cannot find the program", *program, why);
 		return 127;
 	}
-	report("cannot start", path,
-	       error == ENOENT ? "the interpreter in its first line, or its loader, does not exist"
-			       : strerror(error));
+	if (errno == ENOENT)
+		why = "the interpreter in its first line, or its loader, does not exist";
+	report("cannot start", path, why);
 	return 126;
 }
