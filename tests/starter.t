@@ -46,7 +46,8 @@ started 'by a link' ".:$all" "$tmp/first/link" 1 1 0 -- ./show
 started 'an empty LD_PRELOAD' ".:$all" LD_PRELOAD= "$ziastart" 1 1 0 -- ./show
 started 'LD_PRELOAD is extended, in its order' ".:[] $tmp/two.so:$tmp/one.so:$library 1,1,0" \
 	"LD_PRELOAD=$tmp/two.so:$tmp/one.so" "$ziastart" 1 1 0 -- ./show
-started 'a name with a blank' ".:$all" "$ziastart" 1 1 0 -- 'a b'
+started 'a name with a blank, and of a directory in PATH' ".:$all" "PATH=$tmp/first:$PATH" \
+	"$ziastart" 1 1 0 -- 'a b'
 started 'a name like an option' ".:$all" "$ziastart" 1 1 0 -- -n
 # PATH first, then the working directory, as with srun and Open MPI
 started 'in PATH, before the working directory' "$tmp/path:$all" \
