@@ -110,6 +110,11 @@ started 'a copy that knows the library' ".:$all" PMI_RANK=1 PMI_SIZE=2 "$ziastar
 run env PMI_RANK=0 PMI_SIZE=2 "$ziastart" 1 1 0 -- ./show
 like 'a copy: rank 0 warns' "$err/$out" \
 	'ziaprobe: warning: the launcher has copied ziastart to the nodes instead of .*/\.:.*'
+touch "$tmp/copied/libziaprobe.so"	# somebody else's
+run env PMI_RANK=0 PMI_SIZE=2 "$ziastart" 1 1 0 -- ./show
+like 'a copy beside another library: takes that of ziatest, and warns' "$err/$out" \
+	"ziaprobe: warning: the launcher has copied ziastart .*/.* $library 1,1,0"
+rm "$tmp/copied/libziaprobe.so"
 export OMPI_ZIATEST_LIBRARY=/lost.so
 not_started 'a copy, and the library is not visible' 127 "cannot read /lost.so: $visible" ./show
 unset OMPI_ZIATEST_LIBRARY
