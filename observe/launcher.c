@@ -36,7 +36,9 @@ void describe_variable(const char *name, char *text, size_t size)
 {
 	const char *value = getenv(name);
 
-	snprintf(text, size, value ? "%s=%s;" : "", name, value);
+	*text = '\0';
+	if (value)
+		snprintf(text, size, "%s=%s;", name, value);
 }
 
 /* Returns the number in the variable NAME, or -1. */
@@ -103,22 +105,25 @@ bool is_told(int size)
 	return false;
 }
 
-/* Returns the size that the launcher whose daemon started this process gives, or -1 if no daemon
- * can be seen. The variables of any other launcher, such as Slurm's in an interactive step, are
- * ignored, even if there are no others. */
-int size_by_daemon(void)
-{
-	const struct launcher *launcher = find_launcher(NULL);
-
-	return launcher ? world_of(launcher).size : -1;
-}
-
 /* Returns whether PMIx serves this process for a launcher other than Slurm, such as prterun. */
 static bool has_other_pmix(void)
 {
 	const char *nspace = getenv("PMIX_NAMESPACE");
 
 	return nspace && strncmp(nspace, "slurm.", strlen("slurm.")) != 0;
+}
+
+/* Returns the size that the launcher whose daemon started this process gives, or -1 if no daemon
+ * can be seen, or if PMIx serves this process for another launcher, whose daemon is not known. The
+ * variables of any other launcher, such as Slurm's in an interactive step, are ignored, even if
+ * there are no others. */
+int size_by_daemon(void)
+{
+	const struct launcher *launcher = find_launcher(NULL);
+
+	if (!launcher || (launcher == launchers + SLURM && has_other_pmix()))
+		return -1;
+	return world_of(launcher).size;
 }
 
 /* Returns on how many nodes the launcher's ranks run: the number, if it sets a variable, or what

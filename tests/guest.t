@@ -7,6 +7,7 @@
 needs_cluster
 nodes=3
 error='ziaprobe: error:'
+within='ziaprobe: warning: [a-z.]+ runs within the measured launch; .*'
 python=/usr/bin/python3	# Debian's has Debian's mpi4py
 
 # A program that does not know MPI, and must not find it. With LIBRARY, it looks MPI_Init up there,
@@ -274,7 +275,6 @@ add_cases() {
 
 	# A launch within a launch is not measured: neither the first one of a script nor the
 	# second, whatever starts the script. Only some of the ranks may have the library.
-	within='ziaprobe: warning: [a-z.]+ runs within the measured launch; .*'
 	for task in env 'mpirun.openmpi --host n1:1 -n 1' 'mpiexec.hydra -hosts n1 -n 1'; do
 		draw_number 4
 		case $drawn in
@@ -358,6 +358,10 @@ for mpi in mpich openmpi; do
 	openmpi)
 		mpirun='mpirun.openmpi --host n1:2 -npernode'
 		near='mpirun.openmpi --oversubscribe -n 2'
+		program=$(command -v mpirun.openmpi) personality=''
+		if has prterun; then	# what the mpirun of version 5 becomes
+			program=$(command -v prterun) personality='--personality ompi'
+		fi
 		far='mpirun.openmpi --host n2:1,n3:1 -n 2'
 		several='mpirun.openmpi --host n1:1,n2:1 -n 1'
 		some='mpirun.openmpi --host n1:1,n2:1 -n 2'
@@ -366,6 +370,7 @@ for mpi in mpich openmpi; do
 	mpich)
 		mpirun='mpiexec.hydra -hosts n1 -n 2 -ppn'
 		near='mpiexec.hydra -launcher fork -n 2'
+		program=$(command -v mpiexec.hydra) personality=''
 		far='mpiexec.hydra -hosts n2,n3 -ppn 1 -n 2'
 		several='mpiexec.hydra -hosts n1,n2 -ppn 1 -n 1'
 		some='mpiexec.hydra -hosts n1,n2 -ppn 1 -n 2'
@@ -383,35 +388,30 @@ for mpi in mpich openmpi; do
 	# Several programs in one launch; a launcher after the --, with a known name and with an
 	# unknown one
 	cp "$dir/guest" "$dir/second"
-	expect several 0 "../ziatest -q $several -- ../guest plain : -n 1 -- ../second plain" \
-		"$result"
-	expect nested 0 "../ziatest srun -N 1 -n 1 -- $near ../guest plain" \
-		'ziaprobe: warning: [a-z.]+ runs within the measured launch; .*'
+	if [ -z "$personality" ]; then	# Version 5.0.7 of Open MPI crashes if there is a ':'.
+		expect several 0 "../ziatest -q $several -- ../guest plain : \
+			-n 1 -- ../second plain" "$result"
+	fi
+	expect nested 0 "../ziatest srun -N 1 -n 1 -- $near ../guest plain" "$within" "?$within"
 	# Launchers of other names: of a task, in a script, twice, and with ranks of which only some
 	# have the library
-	cp "$(command -v "${near%% *}")" "$dir/odd"
+	cp "$program" "$dir/odd"
 	cp "$(command -v hydra_pmi_proxy)" "$dir"	# hydra looks for it in its own directory
 	printf '%s\n' '"$@" && "$@"' >"$dir/twice"
 	other="$error nothing was measured: this process was started by a launcher within .*"
-	expect odd-task 0 "../ziatest srun -N 1 -n 1 -- ../odd ${near#* } ../guest plain" "$other"
-	expect odd-twice 0 "../ziatest -- sh ../twice ../odd ${near#* } ../guest plain" \
-		"$other" "$other"
+	odd="../odd $personality ${near#* }"
+	expect odd-task 0 "../ziatest srun -N 1 -n 1 -- $odd ../guest plain" "?$within" "$other"
+	expect odd-twice 0 "../ziatest -- sh ../twice $odd ../guest plain" "$other" "$other"
 	expect odd-some 0 "ssh n1 \"cd '$dir/odd-some' && ../ziatest -q -- \
-		../odd ${some#* } ../guest plain\"" "$other"
-	if [ $mpi = openmpi ]; then
-		odd="srun -N 1 -n 1 ../odd ${near#* }"
-		expect odd-launcher 0 "$odd ../ziaprobe \$(date +'%s %6N') 2" "$result" "$one_node"
-		expect odd-size 1 "$odd env -u OMPI_COMM_WORLD_SIZE \
-			../ziaprobe \$(date +'%s %6N') 2" \
-			"$error nothing was measured: the launcher started 1 process, .* has 2 .*"
-	fi
+		../odd $personality ${some#* } ../guest plain\"" "$other"
+	expect odd-launcher 0 "srun -N 1 -n 1 $odd \
+		../ziaprobe \$(date +'%s %6N') 2" "$result" "$one_node"
 
 	# A task that only asks a launcher, a process without a launcher, which starts orted itself
 	# with Open MPI, and a wrapper with the name of a launcher
 	printf '%s\n' "${near%% *} --version >/dev/null" 'exec "$@"' >"$dir/asker"
 	expect asks 0 "../ziatest -q srun -N 1 -n 2 -- sh ../asker ../guest plain" \
-		'ziaprobe: warning: [a-z.]+ runs within the measured launch; .*' "$result" \
-		"$one_node"
+		"$within" "?$within" "$result" "$one_node"
 	expect single 0 '../ziatest -q -- ../guest plain' "$result" "$one_node"
 	printf '%s\n' '#!/bin/sh' '"$@"' 'exit' >"$dir/mpiexec"
 	chmod +x "$dir/mpiexec"
