@@ -9,8 +9,9 @@
  *
  * On the clock, between the start stamp and the launcher's first instruction, ziatest formats the
  * command line, prints it and calls exec. It starts no child process, waits for nothing and does
- * not search PATH: everything else is done before the stamp. The stamp is read from the realtime
- * clock, because other nodes read the end.
+ * not search PATH: everything else is done before the stamp. Only if a launch line needs a shell,
+ * that searches PATH on the clock. The stamp is read from the realtime clock, because other nodes
+ * read the end.
  *
  * 'cc ziatest.c' builds this file alone; a shell then runs every launch line. make links it with
  * prepare/, whose prepare() replaces the one here: it adds the options, the form without N and

@@ -3,8 +3,7 @@
  * and the launcher do not match, each process is alone in its own MPI_COMM_WORLD. If a process of
  * the launch has started another launch, MPI_COMM_WORLD may be that of the other launch.
  *
- * On the clock: all of it; is_environment_clean() and what follows only if MPI_COMM_WORLD has one
- * process.
+ * On the clock: matches_launcher(), and the others only if MPI_COMM_WORLD has one process.
  */
 #include "observe.h"
 
@@ -34,6 +33,7 @@ static bool may_be_alone(struct world launched, int64_t boot, bool *prints)
 {
 	int64_t start = this_rank.at[START];
 
+	/* Without a size, rank 0 cannot know whether there are others, and rank 1 prints. */
 	if (launched.size > 1 || launched.rank > 0) {
 		*prints = launched.rank <= 0 || (launched.size < 0 && launched.rank == 1);
 		if (*prints)

@@ -67,7 +67,7 @@ while IFS= read -r vector; do
 	unset IFS
 	run env LD_PRELOAD="$tmp/no_exec.so" timeout 20 ./ziatest "$@"
 	case $status,$out$err in
-	0,usage:*|2,*usage:*|2,*\ pipe*|77,*|12[67],*error:\ *launcher*) ;;
+	0,usage:*|0,ziatest\ [0-9]*|2,*usage:*|2,*\ pipe*|77,*|12[67],*error:\ *launcher*) ;;
 	*) printf 'bad: %s: %s\n' "$*" "$status $out$err" ;;
 	esac
 	echo "$status"
