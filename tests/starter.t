@@ -31,7 +31,9 @@ cd "$here" || exit 1
 unset LD_PRELOAD ZIAPROBE OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK FLUX_TASK_RANK SLURM_PROCID
 library=$bin/libziaprobe.so
 ziastart=$bin/ziastart
-all="[] $library 1,1,0"
+# USEC is the process id, because a test of another installation may run on this node at this time,
+# and ziastart prints an error once per launch and node.
+all="[] $library 1,$$,0"
 
 # started NAME EXPECTED ENV-ARGUMENT...: passes if env, given ENV-ARGUMENTs, prints EXPECTED
 started() {
@@ -42,31 +44,31 @@ started() {
 }
 started 'the arguments, and both variables' ".:[a b][][it's][--][x] $library 7,42,0,-v,--csv,/x" \
 	"$ziastart" 7 42 0 -v --csv /x -- ./show 'a b' '' "it's" -- x
-started 'by a link' ".:$all" "$tmp/first/link" 1 1 0 -- ./show
-started 'an empty LD_PRELOAD' ".:$all" LD_PRELOAD= "$ziastart" 1 1 0 -- ./show
-started 'LD_PRELOAD is extended, in its order' ".:[] $tmp/two.so:$tmp/one.so:$library 1,1,0" \
-	"LD_PRELOAD=$tmp/two.so:$tmp/one.so" "$ziastart" 1 1 0 -- ./show
+started 'by a link' ".:$all" "$tmp/first/link" 1 $$ 0 -- ./show
+started 'an empty LD_PRELOAD' ".:$all" LD_PRELOAD= "$ziastart" 1 $$ 0 -- ./show
+started 'LD_PRELOAD is extended, in its order' ".:[] $tmp/two.so:$tmp/one.so:$library 1,$$,0" \
+	"LD_PRELOAD=$tmp/two.so:$tmp/one.so" "$ziastart" 1 $$ 0 -- ./show
 started 'a name with a blank, and of a directory in PATH' ".:$all" "PATH=$tmp/first:$PATH" \
-	"$ziastart" 1 1 0 -- 'a b'
-started 'a name like an option' ".:$all" "$ziastart" 1 1 0 -- -n
+	"$ziastart" 1 $$ 0 -- 'a b'
+started 'a name like an option' ".:$all" "$ziastart" 1 $$ 0 -- -n
 # PATH first, then the working directory, as with srun and Open MPI
 started 'in PATH, before the working directory' "$tmp/path:$all" \
-	"PATH=$tmp/first:$tmp/path:$PATH" "$ziastart" 1 1 0 -- show
-started 'in an empty entry of PATH' ".:$all" "PATH=:$tmp/path:$PATH" "$ziastart" 1 1 0 -- show
-started 'in the working directory' ".:$all" "PATH=$tmp/first:$PATH" "$ziastart" 1 1 0 -- show
-started 'in the working directory, without PATH' ".:$all" -u PATH "$ziastart" 1 1 0 -- show
-started 'a script without #!' ".:[-c] $library 1,1,0" "$ziastart" 1 1 0 -- bare -c
+	"PATH=$tmp/first:$tmp/path:$PATH" "$ziastart" 1 $$ 0 -- show
+started 'in an empty entry of PATH' ".:$all" "PATH=:$tmp/path:$PATH" "$ziastart" 1 $$ 0 -- show
+started 'in the working directory' ".:$all" "PATH=$tmp/first:$PATH" "$ziastart" 1 $$ 0 -- show
+started 'in the working directory, without PATH' ".:$all" -u PATH "$ziastart" 1 $$ 0 -- show
+started 'a script without #!' ".:[-c] $library 1,$$,0" "$ziastart" 1 $$ 0 -- bare -c
 cat >"$tmp/name.c" <<'END'
 #include <stdio.h>
 int main(int argc, char **argv) { return puts(argv[0]) < 0 || argc > 1; }
 END
 cc -o name "$tmp/name.c" || exit 1
-started 'argv[0] is the name as it was given' name "$ziastart" 1 1 0 -- name
+started 'argv[0] is the name as it was given' name "$ziastart" 1 $$ 0 -- name
 
 # not_started NAME STATUS MESSAGE PROGRAM: passes if PROGRAM causes this error
 on="\\(on $(uname -n)\\)"
 not_started() {
-	run "$ziastart" 1 1 0 -- "$4"
+	run "$ziastart" 1 $$ 0 -- "$4"
 	like "$1" "$out/$err/$status" "/ziaprobe: error: $3 $on/$2"
 }
 not_started 'no such program' 127 \
@@ -86,12 +88,12 @@ done
 
 # Once per launch and node: the first task to fail holds the name of the launch. It is stopped
 # meanwhile.
-"$ziastart" 5 5 0 -- ./none 2>"$tmp/first.err" &
+"$ziastart" 5 $$ 0 -- ./none 2>"$tmp/first.err" &
 first=$!
 ok 'the first task prints an error' poll 60 test -s "$tmp/first.err"
 kill -STOP $first
 for launch in 5 6 5; do
-	"$ziastart" $launch 5 0 -- ./none
+	"$ziastart" $launch $$ 0 -- ./none
 	echo $?
 done >"$tmp/statuses" 2>"$tmp/err"
 kill -CONT $first
@@ -106,14 +108,14 @@ ziastart=$tmp/copied/ziastart
 visible='No such file or directory; make its directory visible on all nodes, and inside containers'
 not_started 'a copy, and no library' 127 "cannot read $tmp/copied/libziaprobe.so: $visible" ./show
 export OMPI_ZIATEST_LIBRARY="$library"
-started 'a copy that knows the library' ".:$all" PMI_RANK=1 PMI_SIZE=2 "$ziastart" 1 1 0 -- ./show
-run env PMI_RANK=0 PMI_SIZE=2 "$ziastart" 1 1 0 -- ./show
+started 'a copy that knows the library' ".:$all" PMI_RANK=1 PMI_SIZE=2 "$ziastart" 1 $$ 0 -- ./show
+run env PMI_RANK=0 PMI_SIZE=2 "$ziastart" 1 $$ 0 -- ./show
 like 'a copy: rank 0 warns' "$err/$out" \
 	'ziaprobe: warning: the launcher has copied ziastart to the nodes instead of .*/\.:.*'
 touch "$tmp/copied/libziaprobe.so"	# somebody else's
-run env PMI_RANK=0 PMI_SIZE=2 "$ziastart" 1 1 0 -- ./show
+run env PMI_RANK=0 PMI_SIZE=2 "$ziastart" 1 $$ 0 -- ./show
 like 'a copy beside another library: takes that of ziatest, and warns' "$err/$out" \
-	"ziaprobe: warning: the launcher has copied ziastart .*/.* $library 1,1,0"
+	"ziaprobe: warning: the launcher has copied ziastart .*/.* $library 1,$$,0"
 rm "$tmp/copied/libziaprobe.so"
 export OMPI_ZIATEST_LIBRARY=/lost.so
 not_started 'a copy, and the library is not visible' 127 "cannot read /lost.so: $visible" ./show
@@ -127,15 +129,15 @@ warned() {
 	run env "$@"
 	is "$title" "$err/$status" "$expected/0"
 }
-warned 'a dynamic program' '' "$ziastart" 1 1 0 -- ./name
-warned 'a script' '' "$ziastart" 1 1 0 -- ./show
+warned 'a dynamic program' '' "$ziastart" 1 $$ 0 -- ./name
+warned 'a script' '' "$ziastart" 1 $$ 0 -- ./show
 if cc -static -o static "$tmp/name.c" 2>/dev/null && cc -static-pie -o pie "$tmp/name.c"; then
 	for program in static pie; do
 		text="ziaprobe: warning: $program is linked statically, so only programs that it \
 starts can be measured; link it dynamically, or measure ziaprobe instead"
-		warned "$program" "$text" "$ziastart" 1 1 0 -- $program
-		warned "$program, rank 0" "$text" PMIX_RANK=0 "$ziastart" 1 1 0 -- $program
-		warned "$program, rank 1" '' PMI_RANK=1 PMI_SIZE=2 "$ziastart" 1 1 0 -- $program
+		warned "$program" "$text" "$ziastart" 1 $$ 0 -- $program
+		warned "$program, rank 0" "$text" PMIX_RANK=0 "$ziastart" 1 $$ 0 -- $program
+		warned "$program, rank 1" '' PMI_RANK=1 PMI_SIZE=2 "$ziastart" 1 $$ 0 -- $program
 	done
 else
 	skip 'a static program' 'there is no static C library'
