@@ -9,6 +9,9 @@
 
 #include "record.h"
 
+/* From this time on, in us, a result is reported in seconds. */
+enum { IN_SECONDS = 10000000 };
+
 /* ---- clocks.c: the offsets of the blocks' clocks, and the reference clock ---- */
 
 void resolve_clocks(struct run *run);
@@ -90,13 +93,15 @@ struct path {
 	struct phase phase[PHASES];
 };
 
-/* The phase of the critical path that is furthest above its median. */
+/* The phase that stands out: that of the critical path that is furthest above its median or, if the
+ * daemons were started one after another, that of the one whose step is. */
 struct outlier {
 	const struct phase *phase; /* NULL if there is none */
-	int64_t excess; /* how far it is above the median */
+	int64_t excess; /* how far it, or its step, is above the median */
 	int others; /* how many other ranks have at least half of that excess in the same phase */
 	int nodes; /* how many nodes these ranks and its own are on */
 	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */
+	int64_t step; /* the median one, if daemons were started one after another; otherwise 0 */
 };
 
 void find_path(const struct run *run, struct path *path);
@@ -104,14 +109,11 @@ int count_late(const struct run *run, const struct outlier *outlier, int block);
 struct outlier find_outlier(const struct run *run, const struct path *path);
 int64_t sum_path(const struct run *run, const struct path *path, enum column column);
 
-/* ---- names.c: the names of an outlier's nodes, as Slurm writes them ---- */
+/* ---- hostlist.c: the names of an outlier's nodes, as Slurm writes them ---- */
 
 void print_late_nodes(FILE *file, const struct run *run, const struct outlier *outlier);
 
 /* ---- report.c: what -v prints, and the names that files.c uses as well ---- */
-
-/* From this time on, in us, a result is reported in seconds. */
-enum { IN_SECONDS = 10000000 };
 
 extern const char *const column_names[COLUMNS];
 int print_report(const struct run *run, const struct path *path, const struct outlier *outlier);

@@ -55,9 +55,86 @@ int count_late(const struct run *run, const struct outlier *outlier, int block)
 	int64_t least = outlier->phase->us - outlier->excess / 2;
 	int late = 0;
 
+	if (outlier->phase->column == DAEMON && outlier->step > 0) /* The others come in turn. */
+		return block == outlier->phase->end.rank / run->n ? run->n : 0;
 	for (int rank = block * run->n; rank < (block + 1) * run->n; rank++)
 		late += find_phase(run, rank, outlier->phase->end.mark).us >= least;
 	return late;
+}
+
+/* A node's daemon */
+struct daemon {
+	int rank; /* the first one that it created */
+	int64_t created; /* us after the start */
+	int64_t step; /* since the daemon before it was created; UNKNOWN for the first daemon */
+};
+
+static int compare_created(const void *a, const void *b)
+{
+	const struct daemon *p = a, *q = b;
+
+	return compare_times(&p->created, &q->created);
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+	const struct daemon *p = a, *q = b;
+
+	return compare_times(&p->step, &q->step);
+}
+
+/* Stores the known daemons in DAEMONS, ordered by step, so that the first one is the first that was
+ * created. Stores how long after it the last one was created in *RISE. Returns their number. */
+static int list_daemons(const struct run *run, struct daemon *daemons, int64_t *rise)
+{
+	int count = 0;
+
+	*rise = 0;
+	for (int rank = 0; rank < run->size; rank += run->n) {
+		int64_t created = run->records[rank].at[PARENT_CREATED];
+
+		if (created != UNKNOWN)
+			daemons[count++] = (struct daemon){rank, created, UNKNOWN};
+	}
+	qsort(daemons, (size_t)count, sizeof *daemons, compare_created);
+	for (int i = 1; i < count; i++) {
+		daemons[i].step = daemons[i].created - daemons[i - 1].created;
+		*rise += daemons[i].step;
+	}
+	qsort(daemons, (size_t)count, sizeof *daemons, compare_steps);
+	return count;
+}
+
+enum { STAIRCASE = 5 }; /* nodes, at least */
+
+/* Fills in OUTLIER if the launcher started its daemons one after another: at least STAIRCASE of
+ * them, each at most twice the median step (and a tick) after the one before it, and the last one at
+ * least LEAST us after the first. Then, no node is slow just because others come first. One node may
+ * leave the steps, and is not counted: it is the outlier if it comes at least LEAST later than its
+ * turn. tools/ziatest/ranks.py has the same rule. */
+static void find_staircase(const struct run *run, int64_t least, struct outlier *outlier)
+{
+	static struct phase late;
+	struct daemon *daemons = run->new_array(run->size / run->n, sizeof *daemons), last;
+	int64_t rise, most;
+	int count = list_daemons(run, daemons, &rise);
+
+	if (count >= STAIRCASE) {
+		most = 2 * daemons[count / 2].step + TICK;
+		last = daemons[count - 1];
+		if (last.step > most) {
+			rise -= last.step;
+			count--;
+		}
+		if (count >= STAIRCASE && daemons[count - 1].step <= most && rise >= least)
+			outlier->step = rise / (count - 1);
+		if (outlier->step > 0 && last.step > most && last.step - outlier->step >= least) {
+			late = find_phase(run, last.rank, PARENT_CREATED);
+			outlier->phase = &late;
+			outlier->excess = last.step - outlier->step;
+		}
+	}
+	free(daemons);
 }
 
 /* Finds the phase of PATH that is furthest above the median of the same phase over all ranks.
@@ -65,7 +142,7 @@ int count_late(const struct run *run, const struct outlier *outlier, int block)
  * one. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
-	struct outlier outlier = {NULL, 0, 0, 0, COLUMNS};
+	struct outlier outlier = {NULL, 0, 0, 0, COLUMNS, 0};
 	const struct phase *phase;
 
 	for (phase = path->phase + path->first; phase < path->phase + PHASES; phase++) {
@@ -78,6 +155,11 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 		if (run->fences == 0 && phase->column != EXCHANGE)
 			continue;
 		excess = phase->us - summarise(run, phase, phase->column).median;
+		if (phase->column == DAEMON) {
+			find_staircase(run, least, &outlier);
+			if (outlier.step > 0)
+				continue;
+		}
 		if (excess >= least && excess > outlier.excess) {
 			outlier.phase = phase;
 			outlier.excess = excess;

@@ -82,17 +82,34 @@ static void print_partner(const struct run *run, enum column column, int rank, c
 }
 
 /* If all ranks of RANK's block may run on the same CPUs only, and those are fewer than the ranks,
- * prints how many they share: a binding was forgotten or is wrong. */
+ * prints how many they share, because a binding was forgotten or is wrong; and how many CPUs their
+ * parent may use, because a launcher cannot bind them to any other. */
 static void print_shared_cpus(const struct run *run, int rank)
 {
 	const struct record *first = run->records + rank / run->n * run->n;
+	int cpus = first->cpu_count;
 
 	for (int i = 1; i < run->n; i++)
 		if (first[i].cpus != first->cpus)
 			return;
-	if (first->cpu_count > 0 && first->cpu_count < run->n)
-		fprintf(out, " (%d ranks share %d CPU%s)", run->n, first->cpu_count,
-			first->cpu_count > 1 ? "s" : "");
+	if (cpus == 0 || cpus >= run->n)
+		return;
+	fprintf(out, " (%d ranks share %d CPU%s", run->n, cpus, cpus > 1 ? "s" : "");
+	if (first->parent_cpus > cpus)
+		fprintf(out, "; %s may use %d", first->parent, first->parent_cpus);
+	else if (first->parent_cpus > 0)
+		fprintf(out, "; %s may use no more", first->parent);
+	fputc(')', out);
+}
+
+/* If the launcher started its daemons one after another, prints so. */
+static void print_step(const struct outlier *outlier)
+{
+	if (outlier->step == 0)
+		return;
+	fputs("; the launcher started its daemons one after another, ", out);
+	print_time(outlier->step);
+	fputs(" apart", out);
 }
 
 /* Prints the phase of the critical path that stands out, if there is one. */
@@ -112,6 +129,7 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 				      : "outlier: unknown, because no fences were seen",
 		      out);
 		print_shared_cpus(run, run->slowest);
+		print_step(outlier);
 		fputc('\n', out);
 		return;
 	}
@@ -131,9 +149,13 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 	}
 	fputs(", ", out);
 	print_time(outlier->excess);
-	fprintf(out, " above the median%s", kinds[outlier->kind]);
+	if (phase->column == DAEMON && outlier->step > 0)
+		fputs(" later than its turn", out);
+	else
+		fprintf(out, " above the median%s", kinds[outlier->kind]);
 	if (outlier->kind == CPU_WAIT)
 		print_shared_cpus(run, phase->end.rank);
+	print_step(outlier);
 	fputc('\n', out);
 }
 
@@ -234,17 +256,18 @@ static void print_clocks(const struct run *run)
 		fputs("launch node; corrected time ", out);
 		print_time(run->corrected);
 	} else {
-		fputs("median; no corrected time: the launch node's clock is unknown", out);
+		fprintf(out, "median; no corrected time, because %s",
+			run->launch_node_named ? "no rank ran on the launch node"
+					       : "the launch node is not known");
 	}
 	if (run->launch_node_named && run->launch_clock_error < 0) {
-		fputs(" (launch node's clock: not known to be synchronised)", out);
+		fputs("; the launch node's clock is not known to be synchronised", out);
 	} else if (run->launch_node_named) {
-		fputs(" (launch node's clock: synchronised to within ", out);
+		fputs("; the launch node's clock is synchronised to within ", out);
 		if (last_digit == 1) /* The kernel, too, counts in us. */
 			fprintf(out, "%lld us", (long long)run->launch_clock_error);
 		else
 			print_bound(run->launch_clock_error);
-		fputc(')', out);
 	}
 	fputc('\n', out);
 }

@@ -96,9 +96,9 @@ direct="ziaprobe: warning: ziaprobe cannot tell which clock gave the start \(it 
 directly, or the launcher passed on no variables, as srun --export=NONE does\); the time may be \
 wrong by that clock's offset; start it with ziatest, and let the launcher pass on OMPI_ZIATEST_\*"
 known='the launch node; corrected time [0-9]+\.[0-9]{3} m?s'
-unknown="the median; no corrected time: the launch node's clock is unknown"
-right="\(launch node's clock: synchronised to within"
-doubtful="\(launch node's clock: not known to be synchronised\)"
+unknown='the median; no corrected time, because no rank ran on the launch node'
+right="the launch node's clock is synchronised to within"
+doubtful="the launch node's clock is not known to be synchronised"
 existed='ziaprobe: error: rank [0-3] on n[1-4] \(or its slurmstepd\) already existed at least'
 existed="$existed [0-9]+\.[0-9]{6} s before the start; synchronise the clocks of n[1-4] and the \
 launch node \(in a direct call, check SEC and USEC first\)"
@@ -147,9 +147,9 @@ median; 5 of the other 5 clocks are off" '-2 -3 0.000 2 1 5 unknown'
 			srun -N 4 -n 4 ../ziaprobe $(date +"%s %6N") 1' "$result" "$direct" \
 			"ziaprobe: warning: the clock of $behind; there is no corrected .*"
 
-		quoted known 500 n2 "$srun" "$known $right 500 us\)"
-		quoted second 1000000 login "$srun" "$unknown $right 1000000 us\)"
-		quoted no no login "$srun" "$unknown $doubtful" \
+		quoted known 500 n2 "$srun" "$known; $right 500 us"
+		quoted second 1000000 login "$srun" "$unknown; $right 1000000 us"
+		quoted no no login "$srun" "$unknown; $doubtful" \
 			'ziaprobe: warning: the clock of the launch node could not be .*'
 
 		expect ahead "$fails" "$(from login login=+60 "$alone $srun")" "$existed"

@@ -34,7 +34,7 @@ file == 1 && /^[0-9.]+ m?s, / {
 }
 file == 1 && unit && / [0-9.]+ (m|u)?s([ ,)]|$)/ {
 	text = $0
-	gsub(/ [0-9]+ us\)/, "", text)	# of the kernel, in a report in ms
+	gsub(/ [0-9]+ us$/, "", text)	# of the kernel, in a report in ms
 	while (match(text, / [0-9.]+ (m|u)?s([ ,)]|$)/)) {
 		split(substr(text, RSTART, RLENGTH), word, /[ ,)]/)
 		expect("the unit of " word[2], word[3], unit)
@@ -135,6 +135,35 @@ on 64 of 1024 nodes \(nid\[00832-00895\]\), $excess" "$calls nid008[0-9]{2} is i
 launch long 10000 8 600 $long 700 9999 7 "init of rank [0-9]+ on ${long}[0-9]{5} and 10631 more \
 ranks, on 1329 of 10000 nodes \($long\[00700,00707,00714,00721,00728,00735,00742\] and 1322 \
 more\), $excess" "$calls ${long}[0-9]{5} is in"
+# Daemons that are started one after another, STEP ms apart, and one that comes later than its turn.
+# ziatest-summarize has the same rule as the report.
+stairs="the launcher started its daemons one after another, [0-9]+[.][0-9]{3} s apart"
+for round in 1 2 3; do
+	draw_number 33
+	nodes=$((9 + drawn))
+	nodes=$((nodes % 7 ? nodes : nodes + 1))
+	draw_number 900
+	step=$((600 + drawn))
+	export STAIRS="$step 0 0"
+	launch stairs-$round $nodes 2 20 n 99 99 1 "none; $stairs" ''
+	like "stairs-$round: the slow nodes" \
+		"$(tools/summarize "$tmp/stairs-$round/ranks" | sed '1,2d' | paste -s -d ' ' -)" \
+		'Slow nodes: none The launcher started its daemons one after another, [0-9.]+ m?s apart'
+	# The one that is late is not the first, because all others wait for that.
+	draw_number $((nodes - 1))
+	late=$drawn
+	while [ $(((late * 7 + 3) % nodes)) -eq 0 ]; do
+		late=$((late - 1))
+	done
+	host=$(printf 'n%05d' $late)
+	export STAIRS="$step $late 20000"
+	launch late-$round $nodes 2 20 n 99 99 1 "daemon of rank [0-9]+ on $host and 1 more rank \
+there, [0-9]+[.][0-9]{3} s later than its turn; $stairs" ''
+	like "late-$round: the slow nodes" \
+		"$(tools/summarize "$tmp/late-$round/ranks" | sed '1,2d' | paste -s -d ' ' -)" \
+		"Slow nodes: 1 of $nodes, $host; .* The launcher started its daemons one after .*"
+done
+unset STAIRS
 # A clock that is 3 s behind
 launch behind 4 2 100 n 9 9 1 none '' 3
 like 'behind: the clock' "$(grep '^ziaprobe: warning' "$tmp/behind/out")" \

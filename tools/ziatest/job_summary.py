@@ -123,7 +123,8 @@ def summary(job):
     if job.figure:
         nodes, time = nodes_of_job(job)
         yield ''
-        yield from slow_lines(late_nodes(nodes, time), len(nodes))
+        yield from slow_lines(late_nodes(nodes, time), len(nodes),
+                              [launch.ranks for launch in job.size.valid])
 
 def pictures(job):
     """Yields the names and the lines of pictures."""

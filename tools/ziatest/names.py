@@ -48,6 +48,22 @@ def fold(hosts, for_slurm=False):
         folded += whole if is_rejected else words
     return ','.join(folded)
 
+def common_domain(hosts):
+    """Returns the domain that is left out of the names of HOSTS: what all have in common at their
+    ends, from a dot on, and behind the first dot of each. It never begins with a digit, so that
+    addresses stay whole. explain/hostlist.c has the same rule."""
+    shared = []
+    for parts in zip(*(host.lower().split('.')[:0:-1] for host in hosts)):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    while shared and shared[-1][:1] in tuple('0123456789'):
+        shared.pop()
+    return ''.join(f'.{part}' for part in reversed(shared))
+
+def without_domain(host, domain):
+    return host[:-len(domain)] if domain and host.lower().endswith(domain) else host
+
 def fold_for_slurm(hosts):
     return fold(hosts, for_slurm=True)
 

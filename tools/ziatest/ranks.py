@@ -15,7 +15,8 @@ from .rows import Rank, known
 PARTS = 'daemon + spawn', 'exec', 'setup', 'init', 'exchange'
 # A node is late in a part if it exceeds the median of all nodes by at least LATE of the time of the
 # launch, and by at least TICKS ms: daemon, spawn and exec are measured in ticks of 10 ms.
-LATE, TICKS = 0.1, 20
+LATE, TICKS, TICK = 0.1, 20, 10
+STAIRCASE = 5  # nodes, at least
 # HOSTS are a node's name and perhaps its partner's. PART has the largest excess, MOST. EXCESS is
 # that of each part.
 Node = collections.namedtuple('Node', 'hosts part excess most')
@@ -34,6 +35,7 @@ class Ranks:
         self.warm = 0  # nodes on which no rank read a page of a file
         self.hosts = []
         self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
+        self.daemons = array.array('f')  # when each node's was created
         self.own = array.array('f')  # the largest sum of parts that a rank has
         self.slowest = []  # this rank
         for _, ranks in itertools.groupby(file.rows(Rank), operator.attrgetter('node')):
@@ -43,6 +45,7 @@ class Ranks:
         if file.damaged:
             self.wrong = f'line {file.damaged[0]} is damaged'
         self.name_nodes()
+        self.step, self.off_step = find_staircase(self.daemons, least_lateness(self.completed))
         self.late = late_nodes(nodes_of([self], fewest=1), self.completed)
         self.bars = self.choose_bars()
         del self.slowest  # A job may have millions of ranks.
@@ -56,6 +59,7 @@ class Ranks:
                  columns.exec_ms, columns.setup_ms, columns.init_ms, columns.exchange_ms]
         own = [*map(sum, zip(*([time if time == time else 0 for time in part] for part in parts)))]
         self.hosts.append(sys.intern(columns.host[0]))
+        self.daemons.append(max(known(columns.daemon_ms), default=math.nan))
         self.own.append(max(own))
         self.slowest.append(ranks[own.index(max(own))])
         for part, of_ranks in zip(PARTS, parts):
@@ -98,6 +102,25 @@ class Ranks:
         return [(marks.get(place, ''), self.slowest[place])
                 for place in dict.fromkeys([*first, *sorted(marks, key=order.index)])]
 
+def find_staircase(daemons, least):
+    """Returns (step, {place: ms}) if the launcher started its DAEMONS one after another: at least
+    STAIRCASE of them, each at most twice the median step (and a tick) after the one before it, and
+    the last one at least LEAST after the first. One may leave the steps, and is not counted: the
+    dict tells how much later than its turn it came. Otherwise, returns (NaN, {}).
+    explain/path.c has the same rule."""
+    order = sorted((created, place) for place, created in enumerate(daemons) if created == created)
+    steps = sorted((after - before, place) for (before, _), (after, place) in zip(order, order[1:]))
+    if not steps[STAIRCASE - 2:]:
+        return math.nan, {}
+    most = 2 * steps[(len(steps) - 1) // 2][0] + TICK
+    last, place = steps[-1]
+    leaves = last > most
+    regular = [step for step, _ in (steps[:-1] if leaves else steps)]
+    if len(regular) < STAIRCASE - 1 or regular[-1] > most or sum(regular) < least:
+        return math.nan, {}
+    usual = sum(regular) / len(regular)
+    return usual, {place: last - usual} if leaves else {}
+
 def least_lateness(time):
     """The smallest excess, in ms, that makes a node late in a launch that takes TIME"""
     return max(TICKS, LATE * time)
@@ -105,14 +128,18 @@ def least_lateness(time):
 def nodes_of(launches, fewest):
     """Returns the Nodes of launches, sorted by name. A node's excess in a part is the median over
     the launches of how far it exceeds the median of all nodes; NaN if fewer than FEWEST launches
-    have the part."""
+    have the part. If daemons were started one after another, only their order makes one exceed the
+    median, so what counts is how much later than its turn it came."""
     found = collections.defaultdict(dict)  # by host and part
     for part in PARTS:
         excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
         for ranks in launches:
             middle = median(ranks.parts[part])
-            for host, of_node in zip(ranks.hosts, ranks.parts[part]):
-                excess[host].append(of_node - middle)
+            for place, (host, of_node) in enumerate(zip(ranks.hosts, ranks.parts[part])):
+                if part == PARTS[0] and ranks.step == ranks.step and of_node == of_node:
+                    excess[host].append(ranks.off_step.get(place, 0))
+                else:
+                    excess[host].append(of_node - middle)
         for host, of_launches in excess.items():
             found[host][part] = median(of_launches, fewest)
     hosts, nodes = launches[0].hosts, []

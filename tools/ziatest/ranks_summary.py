@@ -7,7 +7,7 @@ def summary(name, ranks):
     yield f'{name}: {plural(len(ranks.hosts), "node")}, {plural(ranks.count, "rank")}, the last ' \
         f'at {ms(ranks.completed)} ms'
     yield ''
-    yield from slow_lines(ranks.late, len(ranks.hosts))
+    yield from slow_lines(ranks.late, len(ranks.hosts), [ranks])
 
 def pictures(name, ranks):
     if ranks.hosts:

@@ -3,15 +3,17 @@ import collections
 
 from .draw import draw_bars, draw_nodes
 from .names import fold_within
-from .ranks import PARTS
+from .ranks import PARTS, median
 from .rows import RANK_PHASES, known
 from .text import duration, ms, table
 
 def hosts_of(nodes):
     return {host for node in nodes for host in node.hosts}
 
-def slow_lines(slow, count):
-    """Yields a title that names the slow ones of COUNT nodes, and a table of the slowest five."""
+def slow_lines(slow, count, launches):
+    """Yields a title that names the slow ones of the COUNT nodes of LAUNCHES, and a table of the
+    slowest five."""
+    steps = known(ranks.step for ranks in launches)
     if count < 3:
         yield 'Slow nodes: unknown; at least three nodes are needed'
     elif not slow:
@@ -25,6 +27,11 @@ def slow_lines(slow, count):
         yield from table([['node'] + parts] + [
             [' with '.join(node.hosts)] + [ms(node.excess[part]) for part in parts]
             for node in slow[:5]], left=['node'])
+    if steps:
+        where = f'in {len(steps)} of {len(launches)} launches, ' if launches[1:] else ''
+        text = f'{where}the launcher started its daemons one after another, ' \
+            f'{duration(median(steps))} apart'
+        yield text[:1].upper() + text[1:]
 
 def slow_title(slow, count):
     """The title of a picture of COUNT nodes"""

@@ -1,17 +1,18 @@
 /*
- * names.c - the names of an outlier's nodes, as Slurm writes them: n[5-9,12],login1
+ * hostlist.c - the names of an outlier's nodes, as Slurm writes them: n[5-9,12],login1
  *
  * Slurm reads a bracket only at the end of a name. So the last numbers are folded, and no others.
  */
 #include "analysis.h"
 
 #include <ctype.h>
+#include <stddef.h>
 
 enum { NAME_SIZE = sizeof((struct record *)NULL)->host };
 enum { LIST_WIDTH = 80 }; /* the most characters of a list, unless its first range has more */
 enum { LIST_SIZE = LIST_WIDTH + 2 * NAME_SIZE, TEXT_SIZE = 3 * LIST_SIZE };
 
-/* A node's name without its domain. Its number, the digits at the end, may be empty. */
+/* A node's name without the domain that all share. Its number, the digits at the end, may be empty. */
 struct name {
 	char text[NAME_SIZE];
 	int prefix; /* the characters before the number */
@@ -23,13 +24,35 @@ struct list {
 	char numbers[LIST_SIZE]; /* of the last group: 5-9,12 */
 	size_t range; /* where the first number of the last range ends */
 	struct name last;
+	size_t domain; /* how many characters at the end of each name are left out */
 };
 
-static struct name name_of(const char *host)
+/* Returns the length of the domain that is left out of names: what all hosts of RUN have in common
+ * at their ends, from a dot on, and behind the first dot of each. It never begins with a digit, so
+ * that addresses stay whole. tools/ziatest/names.py has the same rule. */
+static size_t common_domain(const struct run *run)
+{
+	const char *first = run->records[0].host, *domain = strchrnul(first, '.');
+
+	for (int rank = run->n; rank < run->size; rank += run->n) {
+		const char *host = run->records[rank].host;
+		const char *end = host + strlen(host), *behind = strchrnul(host, '.');
+
+		while (end - behind < (ptrdiff_t)strlen(domain) ||
+		       strcasecmp(end - strlen(domain), domain) != 0)
+			domain = strchrnul(domain + 1, '.');
+	}
+	while (*domain && isdigit((unsigned char)domain[1]))
+		domain = strchrnul(domain + 1, '.');
+	return strlen(domain);
+}
+
+/* Returns the name of HOST without its last DOMAIN characters. */
+static struct name name_of(const char *host, size_t domain)
 {
 	struct name name;
 
-	snprintf(name.text, sizeof name.text, "%.*s", (int)strcspn(host, "."), host);
+	snprintf(name.text, sizeof name.text, "%.*s", (int)(strlen(host) - domain), host);
 	name.prefix = (int)strlen(name.text);
 	while (name.prefix > 0 && isdigit((unsigned char)name.text[name.prefix - 1]))
 		name.prefix--;
@@ -72,7 +95,7 @@ static void append_number(struct list *list, size_t length, char separator, cons
 /* Adds HOST to LIST. If the list would become too long, leaves it as it is, and returns false. */
 static bool add_name(struct list *list, const char *host)
 {
-	struct name name = name_of(host);
+	struct name name = name_of(host, list->domain);
 	const char *number = name.text + name.prefix;
 	char text[TEXT_SIZE];
 	bool is_alike = are_alike(&list->last, &name);
@@ -98,7 +121,7 @@ static bool add_name(struct list *list, const char *host)
 /* Prints the nodes that have ranks like OUTLIER, in the order of the job. */
 void print_late_nodes(FILE *file, const struct run *run, const struct outlier *outlier)
 {
-	struct list list = {.range = 0};
+	struct list list = {.domain = common_domain(run)};
 	char text[TEXT_SIZE];
 	int left = outlier->nodes;
 
