@@ -40,7 +40,7 @@ libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPF
 	-DWITHOUT_MAIN -DINTERPOSE $(CFLAGS) $(strict) -fPIC -shared \
 	-fvisibility=hidden -Wl,-Bsymbolic-functions $(LDFLAGS)) -o libziaprobe.so \
 	$(sort $(wildcard preload/*.c)) $(sources) -ldl
-about_rank = observe/launcher.c observe/ancestry.c observe/text.c
+about_rank = $(addprefix observe/,world.c ancestry.c launchers.c text.c)
 # A static ziastart starts faster, and runs in any container. It is linked dynamically if there is
 # no static C library.
 starter_sources = preload/starter/ziastart.c $(about_rank)

@@ -49,15 +49,6 @@ static struct {
 
 static atomic_int timed_out; /* how many signals of the timeout were handled, by any thread */
 
-/* Sleeps for a second, whatever signals arrive. */
-void sleep_second(void)
-{
-	struct timespec left = {1, 0};
-
-	while (nanosleep(&left, &left) != 0)
-		;
-}
-
 static void say_at(enum alarm alarm, struct doing doing)
 {
 	say(doing, alarms[alarm].severity, alarms[alarm].moment, alarms[alarm].seconds);

@@ -13,7 +13,7 @@
  *
  * On the clock: what our dlsym adds to each call.
  */
-#include "observe.h"
+#include "library.h"
 
 #ifndef __has_feature
 #define __has_feature(feature) 0
@@ -46,16 +46,16 @@ static void *find_nothing(const char *name)
  * if it would call the one found, otherwise the one found. */
 static void *choose_function(struct interposed *ours, void *handle, void *caller)
 {
-	void *found = library_dlsym()(handle, ours->name);
+	void *found = libc_dlsym()(handle, ours->name);
 	function *reached;
 
 	if (!found)
 		return NULL;
-	reached = find_in_scope(ours, caller);
+	reached = reached_by(caller, ours);
 	if (is_own(found)) /* the handle is the program's */
 		return reached ? found : find_nothing(ours->name);
 	if (!reached)
-		reached = fallback(ours, to_function(found));
+		reached = known_or(ours, to_function(found));
 	dlerror(); /* clears the error of a look-up above that failed */
 	return reached == to_function(found) ? *(void **)&ours->own : found;
 }
@@ -63,13 +63,13 @@ static void *choose_function(struct interposed *ours, void *handle, void *caller
 EXPORTED BARE TAIL_CALLER void *dlsym(void *handle, const char *name)
 {
 	struct interposed *ours = find_interposed(fence_functions, name);
-	dlsym_fn *library = library_dlsym();
+	dlsym_fn *library = libc_dlsym();
 
 	if (!ours)
 		ours = find_interposed(start_functions, name);
 	if (ours && handle != RTLD_NEXT && handle != RTLD_DEFAULT)
 		return choose_function(ours, handle, CALLER);
-	if (ours && !find_in_scope(ours, CALLER))
+	if (ours && !reached_by(CALLER, ours))
 		return find_nothing(name);
 	TAIL_RETURN library(handle, name);
 }

@@ -27,9 +27,15 @@ static struct fence {
 	struct reading work_entered, work_ended;
 } fences[FENCES];
 
-const char *fence_interface;
+static const char *_Atomic latest_interface;
 
 static atomic_int entered_count; /* the index of the next one; from FENCES on, none is recorded */
+
+/* Returns the interface of the latest fence: "PMIx", "PMI2" or "PMI"; NULL if there was none. */
+const char *fence_interface(void)
+{
+	return latest_interface;
+}
 
 /* Called when MPI_Init has returned: later fences are not recorded. */
 void leave_mpi_init(void)
@@ -99,7 +105,7 @@ int enter_fence(const char *interface, bool of_all)
 	i = of_all ? atomic_fetch_add(&entered_count, 1) : -1;
 	if (i < 0 || i >= FENCES)
 		return -1;
-	fence_interface = interface;
+	latest_interface = interface;
 	entered = now();
 	fences[i].work_entered = read_work();
 	fences[i].entered = entered;

@@ -1,11 +1,14 @@
 /*
- * library.c - the library function that each of our functions calls
+ * library.c - the library function that each of our functions replaces, and calls: its original
  *
  * Some of our functions are called instead of a library's, because the dynamic linker searches
- * ziaprobe, or libziaprobe.so, first. Each calls the function that its caller would have reached
- * without us: the next one in the search order or, if there was none at the first use, that of the
- * libraries that were loaded for its caller alone (RTLD_LOCAL). Failing that, it calls the one that
- * a look-up by handle has found (dlsym.c), or the first in any loaded library.
+ * ziaprobe, or libziaprobe.so, first. original() finds the function that such a call would have
+ * reached without us:
+ *
+ *	reached_by()	the next one in the search order or, if there was none at the first use,
+ *			that of the libraries that were loaded for the caller alone (RTLD_LOCAL)
+ *	known_or()	failing that, the one that a look-up by handle has found (dlsym.c)
+ *	find_anywhere()	failing that, the first in any loaded library
  *
  * Why this is not an audit library (LD_AUDIT): its la_symbind does not see the bindings of
  * libraries built with -fno-plt. Also, an audit library is loaded into a namespace of its own, so
@@ -13,7 +16,7 @@
  *
  * On the clock: one or two look-ups in each call, 4 to 7 us in all.
  */
-#include "observe.h"
+#include "library.h"
 
 #ifdef INTERPOSE
 #include <dlfcn.h>
@@ -25,7 +28,7 @@
 /* Returns the C library's dlsym. Does not rely on ours (dlsym.c), which may never have been called:
  * another object's may come first, such as that of a tracer, or of ziaprobe before that of
  * libziaprobe.so. */
-BARE dlsym_fn *library_dlsym(void)
+BARE dlsym_fn *libc_dlsym(void)
 {
 	static dlsym_fn *found;
 
@@ -36,7 +39,7 @@ BARE dlsym_fn *library_dlsym(void)
 	return found;
 }
 #else
-dlsym_fn *library_dlsym(void)
+dlsym_fn *libc_dlsym(void)
 {
 	return dlsym;
 }
@@ -64,7 +67,7 @@ function *to_function(void *found)
 /* Returns the function NAME of the libraries that follow ours, or NULL. */
 function *next_function(const char *name)
 {
-	return to_function(library_dlsym()(RTLD_NEXT, name));
+	return to_function(libc_dlsym()(RTLD_NEXT, name));
 }
 
 /* Returns the symbol NAME of FILE, a loaded library, or of the libraries that it depends on; NULL
@@ -72,7 +75,7 @@ function *next_function(const char *name)
 void *find_in_file(const char *file, const char *name)
 {
 	void *handle = dlopen(*file ? file : NULL, RTLD_LAZY | RTLD_NOLOAD);
-	void *found = handle ? library_dlsym()(handle, name) : NULL;
+	void *found = handle ? libc_dlsym()(handle, name) : NULL;
 
 	if (handle)
 		dlclose(handle); /* others keep it open */
@@ -93,7 +96,7 @@ static int add_file(struct dl_phdr_info *object, size_t size, void *files)
  * the file names first, because another thread may close an object meanwhile. */
 function *find_anywhere(const char *name)
 {
-	void *found = library_dlsym()(RTLD_NEXT, name);
+	void *found = libc_dlsym()(RTLD_NEXT, name);
 	char *files = NULL;
 	size_t size = 0;
 	FILE *stream = found ? NULL : open_memstream(&files, &size);
@@ -108,7 +111,7 @@ function *find_anywhere(const char *name)
 	return to_function(found);
 }
 
-/* ---- The function that one of ours calls ---- */
+/* ---- The original ---- */
 
 /* Like strcmp, which AddressSanitizer intercepts. */
 BARE static bool is_same(const char *a, const char *b)
@@ -129,10 +132,10 @@ BARE struct interposed *find_interposed(struct interposed *table, const char *na
 	return NULL;
 }
 
-/* Returns the function that CALLER would reach without OURS, or NULL. An MPI library may make
+/* Returns the function that CALLER would reach without OURS, or NULL if there is none. An MPI library may make
  * itself global when it starts, but libraries loaded earlier stay bound to their own functions. So
  * if there was no global function at the first use, the caller's libraries come first. */
-function *find_in_scope(struct interposed *ours, void *caller)
+function *reached_by(void *caller, struct interposed *ours)
 {
 	function *next = next_function(ours->name), *local = NULL;
 	Dl_info object;
@@ -144,29 +147,29 @@ function *find_in_scope(struct interposed *ours, void *caller)
 	return local ? local : next;
 }
 
-/* Returns what OURS calls if its caller would reach nothing: the first function that this was told,
- * unless its library has been closed, or else OTHERWISE, from now on. */
-function *fallback(struct interposed *ours, function *otherwise)
+/* Returns the original of OURS that is known, unless its library has been closed. Otherwise, FOUND
+ * becomes the known one, and is returned. */
+function *known_or(struct interposed *ours, function *found)
 {
-	void *address = *(void **)&ours->fallback;
+	void *address = *(void **)&ours->known;
 	Dl_info known;
 
 	if (!address || !dladdr(address, &known) || known.dli_saddr != address)
-		ours->fallback = otherwise;
-	return ours->fallback;
+		ours->known = found;
+	return ours->known;
 }
 
-/* Returns the library function that our function NAME, an entry of TABLE, calls when CALLER calls
- * it; NULL if no library has one. */
-function *library_function(struct interposed *table, const char *name, void *caller)
+/* Returns the original of our function NAME, an entry of TABLE, for a call by CALLER; NULL if no
+ * library has one. */
+function *original(struct interposed *table, const char *name, void *caller)
 {
 	struct interposed *ours = find_interposed(table, name);
-	function *reached = find_in_scope(ours, caller);
+	function *found = reached_by(caller, ours);
 
-	if (!reached)
-		reached = fallback(ours, NULL);
-	if (!reached) /* A tail call may hide the real caller. */
-		reached = fallback(ours, find_anywhere(name));
-	return reached;
+	if (!found)
+		found = known_or(ours, NULL);
+	if (!found) /* A tail call may hide the real caller. */
+		found = known_or(ours, find_anywhere(name));
+	return found;
 }
 #endif

@@ -15,8 +15,8 @@
  *	    MPI_Gather()	mpi.c, as above	    end_observation()	observer.c
  *	  MPI_Finalize()	mpi.c, as above
  *
- * The files are listed in a good order for reading. The header of each lists what it does on the
- * clock.
+ * The files are listed in the order of their calls: each calls only those below it. The header of
+ * each says what it does on the clock.
  *
  * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
  * times are in microseconds, too.
@@ -30,22 +30,26 @@
 
 #include <time.h>
 
+typedef void function(void); /* of any type */
+
 #define EXPORTED __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0) /* an address in the function that called this one */
 
-/* What a rank is doing. The states are in the order of a launch: in MPI_Init, in the exchange, and
- * after it. say_where() relies on this order. Rank 0 is UNCHECKED from MPI_Gather's return until
- * its checks are done. */
-enum state {
-	IN_MPI_INIT,
-	IN_FENCE,
-	IN_SEND,
-	IN_RECV,
-	IN_SENDRECV,
-	WAITS_FOR_OTHERS,
-	UNCHECKED,
-	WRITING,
-};
+/* What a rank is doing, and how -t and --where say so, after "has": %lld is the time in ms, and %d
+ * another rank. The states are in the order of a launch: in MPI_Init, in the exchange, and after it.
+ * say_where() relies on this order. Rank 0 is UNCHECKED from MPI_Gather's return until its checks
+ * are done. The roll call (tools/ziatest/rollcall.py) reads these texts. */
+#define STATES(STATE)                                                                              \
+	STATE(IN_MPI_INIT, "spent %lld ms in MPI_Init")                                            \
+	STATE(IN_FENCE, "waited %lld ms in a fence of MPI_Init")                                   \
+	STATE(IN_SEND, "waited %lld ms in MPI_Send, to rank %d")                                   \
+	STATE(IN_RECV, "waited %lld ms in MPI_Recv, from rank %d")                                 \
+	STATE(IN_SENDRECV, "waited %lld ms in MPI_Sendrecv, with rank %d")                         \
+	STATE(WAITS_FOR_OTHERS, "waited %lld ms for other ranks, after its exchange")              \
+	STATE(UNCHECKED, "waited %lld ms for other ranks, after its exchange")                     \
+	STATE(WRITING, "spent %lld ms writing the result")
+#define STATE_NAME(name, text) name,
+enum state { STATES(STATE_NAME) };
 
 /* ---- observer.c: the events of a launch, in this order, as mpi.c and libziaprobe.c report
  * them ---- */
@@ -65,150 +69,40 @@ const char *mpi_version(void);
 
 /* ---- options.c: the arguments of main ---- */
 
-void read_arguments(int *argc, char **argv, struct run *run);
+/* When a rank says what it is doing: seconds after the start, as the user gave them, or NULL */
+struct moments {
+	const char *timeout, *where;
+};
+void read_arguments(int *argc, char **argv, struct run *run, struct moments *moments);
 
-/* ---- launcher.c: the launcher's variables ---- */
+/* ---- ppn.c: N, if it is not given ---- */
+
+int find_ppn(int rank, int size);
+
+/* ---- match.c: whether MPI_COMM_WORLD is that of the launch ---- */
 
 /* A process's rank, and the number of ranks; -1 if not known. */
 struct world {
 	int rank, size;
 };
-extern struct world world; /* until MPI_Init returns, these are the launcher's values */
-struct world launched_world(void);
-bool is_told(int size);
-int size_by_daemon(void);
-extern const char *const launch_identifiers[]; /* variables; the last is followed by a NULL */
-void describe_variable(const char *name, char *text, size_t size);
-
-/* What may stand for the number of nodes */
-enum nodes {
-	NOBODY_TOLD, /* the launcher tells no rank */
-	NOT_TOLD = -1, /* it tells the ranks, but has not told this one */
-	ON_THE_WIRE = -2, /* it tells the MPI library on PMI's wire */
-	IN_PMIX = -3, /* the MPI library's PMIx knows it */
-};
-int launched_nodes(void);
-
-/* ---- nodes.c: N, if it is not given ---- */
-
-int find_ppn(int rank, int size);
-
-/* ---- alone.c: whether MPI_COMM_WORLD is that of the launch ---- */
-
 bool matches_launcher(struct world launched, int64_t boot, bool *prints);
 
-/* ---- readings.c: the clocks, and how this process spent its time ---- */
+/* ---- gather.c: the comparison of clocks, and the second gather ---- */
 
-extern struct record this_rank; /* what it has noted so far */
-int64_t now(void);
-struct estimate read_offset(clockid_t clock);
-bool watch_thread(void);
-void unwatch_thread(void);
-struct reading read_work(void);
-void note_work(enum mark mark);
+void sleep_until_released(void);
+void gather_records(struct record *records, int n, struct estimate raw);
 
-/* ---- ancestry.c: the daemon that created this process, and when ---- */
+/* ---- alarm.c: when a rank reports its state: for --timeout and --where ---- */
 
-/* mpirun and its daemons, and the processes known to start ranks, each between two blanks. A new
- * one also goes into the table of launcher.c and, if people type its name, into libziaprobe.c. */
-#define MPIRUN " mpirun mpiexec orterun prterun orted prted "
-#define DAEMONS MPIRUN "slurmstepd hydra_pmi_proxy flux-shell "
-
-const char *describe_task(void);
-bool is_of_other_launch(const char *task);
-bool is_among(const char *name, const char *names);
-const char *nearest_daemon(void);
-bool is_child_of_daemon(void);
-bool was_created_by_daemon(int64_t since, int64_t boot);
-void read_creation(struct record *record, int64_t boot);
-
-/* ---- node.c: the node, the CPUs and the executable of this process ---- */
-
-void identify_node(struct record *record);
-const char *program_name(void);
-int64_t program_size(void);
-
-/* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
-
-extern const char *fence_interface; /* of the latest fence: "PMIx", "PMI2" or "PMI" */
-
-/* Where a rank is in MPI_Init. */
-struct position {
-	int64_t since; /* the stamp of its latest mark; 0 if that is MAIN_ENTERED */
-	const struct reading *work; /* the reading at that mark */
-	bool waits; /* in the fence that it has entered */
+enum alarm {
+	TIMEOUT,
+	WHERE,
 };
-struct position find_position(void);
-void leave_mpi_init(void);
-void store_fences(struct record *record);
-int enter_fence(const char *interface, bool of_all);
-void end_fence(int i);
-void cancel_fence(int i);
-int begin_call(const char *interface, bool of_all);
-int end_call(int fence, int result);
+void arm(enum alarm alarm, const char *seconds);
+void disarm(enum alarm alarm);
+void stop_if_timed_out(void);
 
-/* ---- pmi.c: the functions that MPI libraries call to enter a fence ---- */
-
-int pmix_nodes(void);
-
-/* ---- wire.c: the fences of a PMI client that is built into the MPI library ---- */
-
-void forget_wire(void);
-int wire_nodes(void);
-
-/* ---- library.c: the library function that each of our functions calls ---- */
-
-#define HIDDEN __attribute__((visibility("hidden")))
-
-/* A build with AddressSanitizer calls dlsym before AddressSanitizer is ready to check memory. The
- * other attributes keep -finstrument-functions and --coverage from adding code after the call. */
-#define BARE                                                                                       \
-	__attribute__((no_sanitize_address, no_instrument_function, no_profile_instrument_function))
-
-/* The first version of dlsym in glibc on each architecture. On others, such as POWER, which cannot
- * make tail calls through a pointer, and with other C libraries, dlsym is not intercepted. */
-#if defined __GLIBC__ && defined __x86_64__
-#define DLSYM_VERSION "GLIBC_2.2.5"
-#elif defined __GLIBC__ && defined __aarch64__
-#define DLSYM_VERSION "GLIBC_2.17"
-#elif defined __GLIBC__ && defined __riscv && __riscv_xlen == 64
-#define DLSYM_VERSION "GLIBC_2.27"
-#endif
-
-typedef void *dlsym_fn(void *handle, const char *name);
-typedef void function(void); /* of any type */
-
-/* A function that we define in the place of a library's, which it calls. */
-struct interposed {
-	const char *name;
-	function *own;
-	function *
-		fallback; /* what it calls if its caller would reach none; NULL until it is found */
-	enum {
-		NOT_USED,
-		GLOBAL,
-		LOCAL
-	} scope; /* whether there was a global function at the first use */
-};
-
-/* The tables of these functions: one in pmi.c and, in libziaprobe.so only, one in libziaprobe.c.
- * Each ends with a NULL NAME. */
-extern struct interposed fence_functions[] HIDDEN, start_functions[] HIDDEN __attribute__((weak));
-
-function *library_function(struct interposed *table, const char *name, void *caller);
-function *next_function(const char *name);
-void *find_in_file(const char *file, const char *name);
-function *find_in_scope(struct interposed *ours, void *caller);
-function *find_anywhere(const char *name);
-struct interposed *find_interposed(struct interposed *table, const char *name);
-function *fallback(struct interposed *ours, function *otherwise);
-function *to_function(void *found);
-bool is_own(const void *address);
-dlsym_fn *library_dlsym(void);
-
-/* ---- dlsym.c: our dlsym, which finds our functions; provides nothing ---- */
-
-/* ---- state.c: what this rank is doing ---- */
+/* ---- say.c: prints what this rank is doing ---- */
 
 struct doing {
 	enum state state;
@@ -216,6 +110,18 @@ struct doing {
 	int64_t since; /* a stamp */
 	const struct reading *work; /* the reading at that stamp, in MPI_Init; otherwise NULL */
 };
+void note_nodes(int count);
+void note_time(int64_t us);
+void say(struct doing doing, const char *severity, const char *moment, const char *seconds);
+
+/* ---- claim.c: which process prints a message that many could print ---- */
+
+bool claim(const char *kind, int state, uint64_t calls);
+void close_claim(void);
+void sleep_second(void);
+
+/* ---- state.c: what this rank is doing ---- */
+
 void note_state(enum state state, int rank, int64_t since);
 struct doing find_doing(void);
 
@@ -235,32 +141,101 @@ void read_stack(struct stack *stack);
 uint64_t hash_stack(const struct stack *stack);
 void name_calls(const struct stack *stack, char *text, size_t size);
 
-/* ---- claim.c: which process prints a message that many could print ---- */
+/* ---- world.c: the launcher's variables ---- */
 
-bool claim(const char *kind, int state, uint64_t calls);
-void close_claim(void);
+extern struct world world; /* until MPI_Init returns, these are the launcher's values */
+struct world launched_world(void);
+bool is_told(int size);
+int size_by_daemon(void);
+int launched_nodes(void);
 
-/* ---- say.c: prints what this rank is doing ---- */
+/* ---- ancestry.c: the daemon that created this process, and when ---- */
 
-void note_nodes(int count);
-void note_time(int64_t us);
-void say(struct doing doing, const char *severity, const char *moment, const char *seconds);
+const char *describe_task(void);
+bool is_task(const char *task);
+bool is_of_other_launch(const char *task);
+const struct launcher *nearest_launcher(void);
+bool was_created_by_daemon(int64_t since, int64_t boot);
+void read_creation(struct record *record, int64_t boot);
 
-/* ---- alarm.c: when a rank reports its state: for --timeout and --where ---- */
+/* ---- launchers.c: the launchers that Ziatest knows ---- */
 
-enum alarm {
-	TIMEOUT,
-	WHERE,
+/* What may stand for the number of nodes */
+enum nodes {
+	NOBODY_TOLD, /* the launcher tells no rank */
+	NOT_TOLD = -1, /* it tells the ranks, but has not told this one */
+	ON_THE_WIRE = -2, /* it tells the MPI library on PMI's wire */
+	IN_PMIX = -3, /* the MPI library's PMIx knows it */
 };
-void sleep_second(void);
-void arm(enum alarm alarm, const char *seconds);
-void disarm(enum alarm alarm);
-void stop_if_timed_out(void);
 
-/* ---- gather.c: the comparison of clocks, and the second gather ---- */
+/* A launcher. Each list of names ends with a NULL. */
+struct launcher {
+	const char *commands[6]; /* that people type */
+	const char *daemons[7]; /* that start ranks, as in /proc/PID/stat: at most 15 characters */
+	bool daemons_wait; /* for each other, before they start any rank */
+	/* Variables, NULL if there is none: the rank, the number of ranks, the rank among those of
+	 * its node, what identifies a launch, and the number of nodes */
+	const char *rank, *size, *local_rank[3], *launch[3], *nodes;
+	enum nodes nodes_otherwise; /* without that variable */
+};
 
-void sleep_until_released(void);
-void gather_records(struct record *records, int n, struct estimate raw);
+/* If no daemon can be seen, the first one in this order wins. */
+enum { MPIRUN, HYDRA, FLUX, JSM, SLURM, LAUNCHERS };
+extern const struct launcher launchers[LAUNCHERS];
+const struct launcher *launcher_of_command(const char *name);
+const struct launcher *launcher_of_daemon(const char *name);
+
+/* ---- node.c: the node, the CPUs and the executable of this process ---- */
+
+void identify_node(struct record *record);
+const char *program_name(void);
+int64_t program_size(void);
+
+/* ---- dlsym.c: our dlsym, which finds our functions; provides nothing ---- */
+
+/* ---- pmi.c: the functions that MPI libraries call to enter a fence ---- */
+
+int pmix_nodes(void);
+
+/* ---- wire.c: the fences of a PMI client that is built into the MPI library ---- */
+
+void forget_wire(void);
+int wire_nodes(void);
+
+/* ---- library.c: the library function that each of our functions replaces (library.h) ---- */
+
+bool is_own(const void *address);
+function *next_function(const char *name);
+void *find_in_file(const char *file, const char *name);
+function *find_anywhere(const char *name);
+
+/* ---- fence.c: when this rank waits for the others in MPI_Init ---- */
+
+/* Where a rank is in MPI_Init. */
+struct position {
+	int64_t since; /* the stamp of its latest mark; 0 if that is MAIN_ENTERED */
+	const struct reading *work; /* the reading at that mark */
+	bool waits; /* in the fence that it has entered */
+};
+struct position find_position(void);
+const char *fence_interface(void);
+void leave_mpi_init(void);
+void store_fences(struct record *record);
+int enter_fence(const char *interface, bool of_all);
+void end_fence(int i);
+void cancel_fence(int i);
+int begin_call(const char *interface, bool of_all);
+int end_call(int fence, int result);
+
+/* ---- readings.c: the clocks, and how this process spent its time ---- */
+
+extern struct record this_rank; /* what it has noted so far */
+int64_t now(void);
+struct estimate read_offset(clockid_t clock);
+bool watch_thread(void);
+void unwatch_thread(void);
+struct reading read_work(void);
+void note_work(enum mark mark);
 
 /* ---- text.c: numbers, printable text, hash ---- */
 

@@ -56,14 +56,32 @@ static void hold_stderr(void)
 		close(file);
 }
 
+/* Arms the alarms that the options ask for, after the start. */
+static void arm_alarms(struct moments moments)
+{
+	if (!this_rank.at[START] || (!moments.timeout && !moments.where))
+		return;
+	if (run.n == 0)
+		note_nodes(launched_nodes());
+	else if (world.size > 0 && world.size % run.n == 0)
+		note_nodes(world.size / run.n);
+	if (moments.timeout)
+		arm(TIMEOUT, moments.timeout);
+	if (moments.where)
+		arm(WHERE, moments.where);
+}
+
 /* Called before the library's function that starts MPI, by our function, which will return to
  * ADDRESS. Reads the *ARGC arguments in ARGV, and removes the options. ARGV[*ARGC] must be NULL. */
 void begin_init(int *argc, char **argv, void *address)
 {
+	struct moments moments = {NULL, NULL};
+
 	hold_stderr();
 	if (!this_rank.at[MAIN_ENTERED]) /* libziaprobe.so may have seen MPI_Session_init */
 		note_main_entered();
-	read_arguments(argc, argv, &run);
+	read_arguments(argc, argv, &run, &moments);
+	arm_alarms(moments);
 	launched = world;
 	note_entrance(address);
 }
@@ -152,9 +170,10 @@ static void describe_run(const int64_t *stamps)
 	run.program = program_name();
 	run.program_bytes = program_size();
 	run.mpi = mpi_version();
-	run.fence_interface = fence_interface;
+	run.fence_interface = fence_interface();
 	run.new_array = allocate;
 	note_time(run.time);
+	note_state(UNCHECKED, -1, find_doing().since);
 }
 
 /* On rank 0: returns whether the result is right. If not, prints an error. */

@@ -1,18 +1,16 @@
 /*
  * options.c - the arguments of main: SEC, USEC, N and the options
  *
- * On the clock: all of it, and arming the alarms that the options ask for.
+ * On the clock: all of it.
  */
 #include "observe.h"
 
 #include <limits.h>
 
-static const char *timeout, *where; /* seconds after the start, or NULL */
-
 /* Takes the options, which follow SEC, USEC and N, out of the arguments of main. Leaves the first
  * one that is unknown or has a wrong or missing value, and what follows it. Does not use getopt,
  * whose state belongs to the program if this is libziaprobe.so. */
-static void take_options(int *argc, char **argv, struct run *run)
+static void take_options(int *argc, char **argv, struct run *run, struct moments *moments)
 {
 	int first = 4, next, words;
 
@@ -33,10 +31,10 @@ static void take_options(int *argc, char **argv, struct run *run)
 			words = 1; /* libziaprobe.c reads it */
 		} else if (to_number(value, INT_MAX) > 0 &&
 			   (strcmp(option, "-t") == 0 || strcmp(option, "--timeout") == 0)) {
-			timeout = value;
+			moments->timeout = value;
 		} else if (to_ms(value) > 0 &&
 			   (strcmp(option, "-w") == 0 || strcmp(option, "--where") == 0)) {
-			where = value;
+			moments->where = value;
 			run->where = true;
 		} else {
 			break;
@@ -48,32 +46,18 @@ static void take_options(int *argc, char **argv, struct run *run)
 	*argc -= next - first;
 }
 
-/* Returns the number of nodes with N ranks each, or NOBODY_TOLD if that is not possible. */
-static int blocks(int n)
-{
-	return world.size > 0 && world.size % n == 0 ? world.size / n : NOBODY_TOLD;
-}
-
-/* Reads the arguments of main into RUN and this rank's record, and arms the alarms. If they are
- * wrong, does not set START, and arms none: ziaprobe.c reports the error. N is 0 if it is to be
- * found out. */
-void read_arguments(int *argc, char **argv, struct run *run)
+/* Reads the arguments of main into RUN, MOMENTS and this rank's record. If they are wrong, does not
+ * set START: ziaprobe.c reports the error. N is 0 if it is to be found out. */
+void read_arguments(int *argc, char **argv, struct run *run, struct moments *moments)
 {
 	int64_t sec, usec;
 
-	take_options(argc, argv, run);
+	take_options(argc, argv, run, moments);
 	if (*argc != 4)
 		return;
 	sec = to_number(argv[1], INT64_MAX / 1000000 / 2);
 	usec = to_number(argv[2], 999999);
 	run->n = (int)to_number(argv[3], INT_MAX);
-	if (sec < 0 || usec < 0 || run->n < 0)
-		return;
-	this_rank.at[START] = sec * 1000000 + usec;
-	if (timeout || where)
-		note_nodes(run->n > 0 ? blocks(run->n) : launched_nodes());
-	if (timeout)
-		arm(TIMEOUT, timeout);
-	if (where)
-		arm(WHERE, where);
+	if (sec >= 0 && usec >= 0 && run->n >= 0)
+		this_rank.at[START] = sec * 1000000 + usec;
 }

@@ -9,22 +9,21 @@
  *
  * On the clock: what fence.c does for each fence, and the look-ups of library.c.
  */
-#include "observe.h"
+#include "library.h"
 
 #ifdef INTERPOSE
 #include <dlfcn.h>
 
-/* Returns the library's function that our function NAME, called by CALLER, calls in turn, or
- * NULL. */
+/* Returns the function that our function NAME, called by CALLER, calls in turn, or NULL. */
 static function *library(const char *name, void *caller)
 {
-	return library_function(fence_functions, name, caller);
+	return original(fence_functions, name, caller);
 }
 
 EXPORTED int PMI_Barrier(void)
 {
 	int fence = begin_call("PMI", true);
-	int (*barrier)(void) = (int (*)(void))library("PMI_Barrier", CALLER);
+	__typeof__(PMI_Barrier) *barrier = (__typeof__(barrier))library("PMI_Barrier", CALLER);
 
 	return end_call(fence, barrier ? barrier() : -1);
 }
@@ -41,7 +40,8 @@ EXPORTED int PMI_Allgather(void *in, void *out, int length)
 EXPORTED int PMI2_KVS_Fence(void)
 {
 	int fence = begin_call("PMI2", true);
-	int (*kvs_fence)(void) = (int (*)(void))library("PMI2_KVS_Fence", CALLER);
+	__typeof__(PMI2_KVS_Fence) *kvs_fence =
+		(__typeof__(kvs_fence))library("PMI2_KVS_Fence", CALLER);
 
 	return end_call(fence, kvs_fence ? kvs_fence() : -1);
 }

@@ -22,13 +22,11 @@ void note_nodes(int count)
 	nodes = count;
 }
 
-/* On rank 0: notes the time according to the stamps, in us, and that rank 0 is UNCHECKED from
- * now on. */
+/* On rank 0: notes the time according to the stamps, in us, for when it is UNCHECKED. */
 void note_time(int64_t us)
 {
 	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",
 		 (double)us / 1000);
-	note_state(UNCHECKED, -1, find_doing().since);
 }
 
 /* Writes into TEXT what this process has done since the reading EARLIER, MS ago. The parts add up
@@ -78,15 +76,8 @@ static const char *name_this_rank(void)
 static void describe(char *text, size_t size, const struct doing *doing)
 {
 	static const char *const texts[] = {
-		[IN_MPI_INIT] = "spent %lld ms in MPI_Init",
-		[IN_FENCE] = "waited %lld ms in a fence of MPI_Init",
-		[IN_SEND] = "waited %lld ms in MPI_Send, to rank %d",
-		[IN_RECV] = "waited %lld ms in MPI_Recv, from rank %d",
-		[IN_SENDRECV] = "waited %lld ms in MPI_Sendrecv, with rank %d",
-		[WAITS_FOR_OTHERS] = "waited %lld ms for other ranks, after its exchange",
-		[UNCHECKED] = "waited %lld ms for other ranks, after its exchange",
-		[WRITING] = "spent %lld ms writing the result",
-	};
+#define STATE_TEXT(state, text) text,
+		STATES(STATE_TEXT)};
 	int64_t ms = MAX(now() - doing->since, 0) / 1000; /* the clock may have been set back */
 	size_t length =
 		(size_t)snprintf(text, size, texts[doing->state], (long long)ms, doing->rank);

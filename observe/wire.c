@@ -107,6 +107,12 @@ static const char *fence_command(const void *data, size_t size)
 	return "PMI";
 }
 
+/* Ends the fence whose answer has not been read yet, if there is one. */
+static void end_wire_fence(void)
+{
+	end_fence(atomic_exchange(&wire_fence, -1));
+}
+
 /* Like the C library's write, this is async-signal-safe. It leaves errno as that write set it. */
 EXPORTED ssize_t write(int file, const void *data, size_t size)
 {
@@ -116,6 +122,8 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 
 	if (is_wire(file)) {
 		asks_for_mapping = contains(data, size, "PMI_process_mapping");
+		if (contains(data, size, "cmd="))
+			end_wire_fence(); /* whose answer came unseen, or there was none */
 		if (wire_fence < 0)
 			interface = fence_command(data, size);
 	}
@@ -145,10 +153,19 @@ EXPORTED ssize_t read(int file, void *data, size_t size)
 	else
 		result = syscall(SYS_read, file, data, size);
 	if (file == wire && result > 0) {
-		end_fence(atomic_exchange(&wire_fence, -1));
+		end_wire_fence();
 		if (asks_for_mapping)
 			add_to_mapping(data, (size_t)result);
 	}
 	return result;
+}
+
+/* What read is in a library that was compiled with _FORTIFY_SOURCE, if the compiler does not know
+ * whether SIZE bytes fit into DATA, which has ROOM bytes. */
+EXPORTED ssize_t __read_chk(int file, void *data, size_t size, size_t room)
+{
+	if (size > room)
+		abort();
+	return read(file, data, size);
 }
 #endif

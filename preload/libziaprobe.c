@@ -11,7 +11,7 @@
  * On the clock: the constructor, looking up the functions, is_of_other_launch(), splitting the
  * arguments, and the calls for the locale.
  */
-#include "../observe/observe.h"
+#include "../observe/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,17 +27,18 @@ int benchmark(int argc, char **argv); /* of ziaprobe.c */
 static char *arguments; /* the value of ZIAPROBE, or NULL if this process is not to be measured */
 static atomic_bool called; /* set by the first call, which is measured */
 static bool start_only; /* whether --start-only is among the arguments */
-static bool uses_sessions;
-static const char *stub; /* why a call that reached no MPI was not measured */
+static const char *task; /* the value of ZIASTART, or NULL */
+static const char *unmeasured; /* why a call that started MPI was not measured, or NULL */
 
-/* Copies the arguments, because the program may empty its environment. */
+/* Copies both values, because the program may empty its environment. */
 static void read_environment(void)
 {
-	const char *value = getenv("ZIAPROBE");
+	const char *value = getenv("ZIAPROBE"), *started = getenv("ZIASTART");
 
 	if (!value || arguments)
 		return;
 	arguments = strdup(value);
+	task = started ? strdup(started) : NULL;
 	start_only = strstr(value, ",--start-only") != NULL;
 }
 
@@ -68,28 +69,6 @@ static void clean_environment(void)
 	free(kept);
 }
 
-/* Notes that the libraries are loaded. A launcher, known by its name, is no rank, and what it
- * starts gets neither this library nor our start. is_of_other_launch() finds the ranks of others.
- * MPI itself starts orted, and nobody awaits the job of sbatch. Leaves errno as it was. */
-__attribute__((constructor)) static void begin_process(void)
-{
-	const char *name = program_invocation_short_name;
-	int before = errno;
-
-	read_environment();
-	if (arguments && !called && is_among(name, MPIRUN "srun salloc sbatch jsrun aprun ")) {
-		if (launched_world().rank <= 0 && !is_among(name, " orted prted sbatch "))
-			print_warning("%s runs within the measured launch; what it starts is not "
-				      "measured, unless you put ziatest directly before it\n",
-				      name);
-		clean_environment();
-		arguments = NULL;
-	} else if (arguments && !called) {
-		note_libraries_loaded();
-	}
-	errno = before;
-}
-
 /* Returns whether this process may have had a child. A child that was waited for has page
  * faults. If this process ignores SIGCHLD, children leave no trace. */
 static bool may_have_had_child(void)
@@ -104,30 +83,70 @@ static bool may_have_had_child(void)
 	       children.ru_minflt > 0 || waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Prints that a program that uses MPI Sessions was not measured. */
-static void report_sessions(void)
+/* Returns the time since the start, in seconds. */
+static double seconds_since_start(void)
 {
-	print_error("nothing was measured: %s uses MPI Sessions; only a start by MPI_Init can be "
-		    "measured\n",
-		    program_name());
+	long long sec = 0, usec = 0;
+
+	sscanf(arguments, "%lld,%lld", &sec, &usec);
+	return (double)(now() - sec * 1000000 - usec) / 1e6;
 }
 
-/* Prints an error if rank 0 ends and was not measured. Prints nothing if this process may be a
- * wrapper whose child was measured, or was started by such a wrapper. */
-__attribute__((destructor)) static void end_process(void)
+/* Called when this process calls exit() with STATUS. Prints an error if it is rank 0, as the
+ * launcher has started it, and was not measured. Prints nothing if it may be a wrapper whose child
+ * was measured. */
+static void end_process(int status, void *unused)
 {
-	if (!arguments || called || launched_world().rank != 0 || !is_child_of_daemon() ||
-	    may_have_had_child())
+	(void)unused;
+	if (called || !is_task(task) || launched_world().rank != 0 || may_have_had_child())
 		return;
-	if (stub)
-		print_error("nothing was measured: %s\n", stub);
-	else if (uses_sessions)
-		report_sessions();
+	if (unmeasured)
+		print_error("nothing was measured: %s\n", unmeasured);
+	else if (status != 0)
+		print_error(
+			"nothing was measured: %s ended with status %d, %.1f s after the start, "
+			"before any call to MPI_Init that Ziatest can see\n",
+			program_name(), status, seconds_since_start());
 	else
-		print_error("nothing was measured: %s has ended, and libziaprobe.so saw no call to "
-			    "MPI_Init; the program must call it, and must not be linked statically "
-			    "with its MPI library, or be bound to it with RTLD_DEEPBIND\n",
-			    program_name());
+		print_error("nothing was measured: %s ended, %.1f s after the start, and Ziatest "
+			    "saw no call to MPI_Init; the program must call it, and must not be "
+			    "linked statically with its MPI library, or be bound to it with "
+			    "RTLD_DEEPBIND\n",
+			    program_name(), seconds_since_start());
+}
+
+/* Returns whether this process, called NAME, is a launcher or its daemon, and not a rank. The ranks
+ * of others are found by is_of_other_launch(). 'flux python' may be a rank. */
+static bool is_launcher(const char *name)
+{
+	const struct launcher *launcher = launcher_of_command(name);
+
+	return (launcher && launcher != launchers + FLUX) || launcher_of_daemon(name);
+}
+
+/* Notes that the libraries are loaded. What a launcher starts gets neither this library nor our
+ * start. MPI itself starts orted, and nobody awaits the job of sbatch. Leaves errno as it was. */
+__attribute__((constructor)) static void begin_process(void)
+{
+	const char *name = program_invocation_short_name;
+	int before = errno;
+
+	read_environment();
+	if (arguments && !called && is_launcher(name)) {
+		if (launched_world().rank <= 0 && launcher_of_command(name) &&
+		    strcmp(name, "sbatch") != 0)
+			print_warning("%s runs within the measured launch; what it starts is not "
+				      "measured, unless you put ziatest directly before it\n",
+				      name);
+		clean_environment();
+		arguments = NULL;
+	} else if (arguments && !called) {
+		note_libraries_loaded();
+#ifdef __GLIBC__ /* Others have no such function. */
+		on_exit(end_process, NULL);
+#endif
+	}
+	errno = before;
 }
 
 /* A call that starts MPI */
@@ -228,6 +247,21 @@ static int measure(const struct call *call, void *address)
 	return result;
 }
 
+/* Carries out CALL, which is not measured because of REASON, and says so. Returns its result. */
+static int leave_unmeasured(const struct call *call, const char *reason)
+{
+	int result;
+
+	if (launched_world().rank <= 0 && /* several processes may be rank 0, or none */
+	    claim("unmeasured", 0, hash(arguments, strlen(arguments))))
+		print_error("nothing was measured: %s\n", reason);
+	result = carry_out(call);
+	close_claim();
+	if (start_only)
+		end_program(1);
+	return result;
+}
+
 /* Carries out CALL of our function NAME by CALLER. Returns its result. Measures it if
  * ziatest launched this process, and if it is the first call since an MPI library was loaded. */
 static int start(const char *name, void *caller, struct call call)
@@ -235,31 +269,22 @@ static int start(const char *name, void *caller, struct call call)
 	const char *reason;
 	int result;
 
-	call.library = library_function(start_functions, name, caller);
+	call.library = original(start_functions, name, caller);
 	if (!call.library)
 		return MPI_ERR_OTHER;
 	read_environment();
 	if (!arguments || atomic_exchange(&called, true))
 		return carry_out(&call);
 	reason = find_mpi(call.library);
-	if (is_of_other_launch(getenv("ZIASTART")))
-		reason = "this process was started by a launcher within the measured launch; put "
-			 "ziatest directly before that launcher";
-	if (!reason) {
-		result = measure(&call, caller);
-	} else if (!PMPI_Comm_rank) {
-		stub = reason;
+	if (!PMPI_Comm_rank) {
+		unmeasured = reason;
 		called = false; /* a later call may reach an MPI library */
 		return carry_out(&call);
-	} else {
-		if (launched_world().rank <= 0 && /* several processes may be rank 0, or none */
-		    claim("unmeasured", 0, hash(arguments, strlen(arguments))))
-			print_error("nothing was measured: %s\n", reason);
-		result = carry_out(&call);
-		close_claim();
-		if (start_only)
-			end_program(1);
 	}
+	if (is_of_other_launch(task))
+		reason = "this process was started by a launcher within the measured launch; put "
+			 "ziatest directly before that launcher";
+	result = reason ? leave_unmeasured(&call, reason) : measure(&call, caller);
 	clean_environment();
 	return result;
 }
@@ -290,17 +315,19 @@ EXPORTED int PMPI_Init_thread(int *argc, char ***argv, int required, int *provid
  * not known from then on. The handles INFO and HANDLER are passed on as they came. */
 EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 {
+	static char reason[400];
 	__typeof__(MPI_Session_init) *library =
-		(__typeof__(library))library_function(start_functions, "MPI_Session_init", CALLER);
-	bool is_first = arguments && !called && !uses_sessions;
+		(__typeof__(library))original(start_functions, "MPI_Session_init", CALLER);
 
-	uses_sessions = true;
-	if (is_first && start_only) {
-		if (launched_world().rank <= 0)
-			report_sessions();
-		_exit(1);
-	}
-	if (is_first) {
+	if (arguments && !called && !unmeasured) {
+		snprintf(reason, sizeof reason,
+			 "%.250s uses MPI Sessions; only a start by MPI_Init can be measured",
+			 program_name());
+		unmeasured = reason;
+		if (start_only && launched_world().rank <= 0)
+			print_error("nothing was measured: %s\n", reason);
+		if (start_only)
+			_exit(1);
 		note_main_entered();
 		unwatch_thread(); /* because MPI_Init may never be called */
 	}

@@ -41,14 +41,54 @@ int MPI_Comm_size(MPI_Comm comm, int *size)
 	return PMPI_Comm_size(comm, size);
 }
 
-/* Returns Open MPI's object NAME, which LIBRARY or one that it depends on defines. Searches all
- * objects first, because the program may have a copy (a copy relocation). */
-static void *object(const char *name, const char *library)
-{
-	void *copy = dlsym(RTLD_DEFAULT, name);
+static const struct {
+	void *variable;
+	const char *name;
+} functions[] = {
+#define MPI_ENTRY(name, parameters) {&PMPI_##name, "PMPI_" #name},
+	MPI_FUNCTIONS(MPI_ENTRY)};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-	return copy ? copy : find_in_file(library, name);
+/* Looks up the functions, given INIT, with which the program starts MPI. Returns the name of the
+ * first one that is missing, or NULL. */
+static const char *find_functions(void (*init)(void))
+{
+	const char *missing = NULL;
+	Dl_info called = {.dli_fname = ""};
+
+	dladdr(*(void **)&init, &called);
+	for (int i = FUNCTIONS - 1; i >= 0; i--) {
+		void *found = find_in_file(called.dli_fname, functions[i].name);
+		function *other = found ? NULL : find_anywhere(functions[i].name);
+
+		*(void **)functions[i].variable = found ? found : *(void **)&other;
+		if (!found && !other)
+			missing = functions[i].name;
+	}
+	return missing;
 }
+
+/* Takes PMPI_Initialized from the library of PMPI_Comm_rank: a stub may have one, too. */
+static void use_same_library(void)
+{
+	Dl_info library;
+	void *found = NULL;
+
+	if (dladdr(*(void **)&PMPI_Comm_rank, &library))
+		found = find_in_file(library.dli_fname, "PMPI_Initialized");
+	if (found)
+		*(void **)&PMPI_Initialized = found;
+}
+
+/* What a binary interface defines MPI's constants as */
+struct constants {
+	MPI_Comm world;
+	MPI_Datatype byte, int64;
+	MPI_Status *ignore;
+};
+static const struct constants standard = {(void *)0x101, (void *)0x247, (void *)0x258, (void *)0},
+			      mpich = {(void *)0x44000000, (void *)0x4c00010d, (void *)0x4c00083a,
+				       (void *)1};
 
 /* Returns whether PATH is that of a library with MPI's standard binary interface. */
 static bool is_standard_library(const char *path)
@@ -70,54 +110,55 @@ static bool is_mpich(const char *version)
 	return false;
 }
 
-/* Takes PMPI_Initialized from the library of PMPI_Comm_rank: a stub may have one, too. */
-static void use_same_library(void)
+/* Returns Open MPI's object NAME, which LIBRARY or one that it depends on defines. Searches all
+ * objects first, because the program may have a copy (a copy relocation). */
+static void *object(const char *name, const char *library)
 {
-	Dl_info library;
-	void *found = NULL;
+	void *copy = dlsym(RTLD_DEFAULT, name);
 
-	if (dladdr(*(void **)&PMPI_Comm_rank, &library))
-		found = find_in_file(library.dli_fname, "PMPI_Initialized");
-	if (found)
-		*(void **)&PMPI_Initialized = found;
+	return copy ? copy : find_in_file(library, name);
 }
 
-const char *find_mpi(void (*init)(void))
+/* Stores the constants of the library, or libraries, that the functions belong to. Returns whether
+ * its binary interface is known. */
+static bool find_constants(struct constants *constants)
 {
-	static const struct {
-		void *variable;
-		const char *name;
-	} functions[] = {
-#define MPI_ENTRY(name, parameters) {&PMPI_##name, "PMPI_" #name},
-		MPI_FUNCTIONS(MPI_ENTRY)};
-	static char reason[400];
 	const char *open_mpi = NULL; /* a library */
-	const char *missing = NULL; /* a function */
-	const void *searched = NULL; /* the library last searched for Open MPI's objects */
+	const void *searched = NULL; /* the last one */
 	bool is_standard = false;
-	Dl_info called = {.dli_fname = ""}, library;
+	Dl_info library;
 
-	dladdr(*(void **)&init, &called);
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		const char *name = functions[i].name;
-		void *found = find_in_file(called.dli_fname, name);
-		function *other = found ? NULL : find_anywhere(name);
-
-		if (other)
-			found = *(void **)&other;
-		*(void **)functions[i].variable = found;
-		if (!found || !dladdr(found, &library)) {
-			missing = missing ? missing : name;
-			continue;
-		}
-		if (library.dli_fbase == searched) /* like most */
+	for (int i = 0; i < FUNCTIONS; i++) {
+		if (!dladdr(*(void **)functions[i].variable, &library) ||
+		    library.dli_fbase == searched) /* like most */
 			continue;
 		searched = library.dli_fbase;
 		is_standard |= is_standard_library(library.dli_fname);
 		if (find_in_file(library.dli_fname, "ompi_mpi_comm_world"))
 			open_mpi = library.dli_fname;
 	}
+	if (is_standard)
+		*constants = standard;
+	else if (open_mpi)
+		*constants = (struct constants){object("ompi_mpi_comm_world", open_mpi),
+						object("ompi_mpi_byte", open_mpi),
+						object("ompi_mpi_int64_t", open_mpi), NULL};
+	else if (is_mpich(mpi_version()))
+		*constants = mpich;
+	else
+		return false;
+	return true;
+}
+
+const char *find_mpi(void (*init)(void))
+{
+	static char reason[400];
+	const char *missing = find_functions(init);
+	struct constants constants;
+	Dl_info called = {.dli_fname = ""};
+
 	if (!PMPI_Comm_rank) {
+		dladdr(*(void **)&init, &called);
 		snprintf(reason, sizeof reason,
 			 "%s calls the MPI_Init of %.200s, a stub for serial builds (no loaded "
 			 "library has PMPI_Comm_rank); measure a build with MPI",
@@ -131,26 +172,15 @@ const char *find_mpi(void (*init)(void))
 			 program_name(), missing);
 		return reason;
 	}
-	if (is_standard) {
-		MPI_COMM_WORLD = (void *)0x101;
-		MPI_BYTE = (void *)0x247;
-		MPI_INT64_T = (void *)0x258;
-		MPI_STATUS_IGNORE = (void *)0;
-	} else if (open_mpi) {
-		MPI_COMM_WORLD = object("ompi_mpi_comm_world", open_mpi);
-		MPI_BYTE = object("ompi_mpi_byte", open_mpi);
-		MPI_INT64_T = object("ompi_mpi_int64_t", open_mpi);
-		MPI_STATUS_IGNORE = (void *)0;
-	} else if (is_mpich(mpi_version())) {
-		MPI_COMM_WORLD = (void *)0x44000000;
-		MPI_BYTE = (void *)0x4c00010d;
-		MPI_INT64_T = (void *)0x4c00083a;
-		MPI_STATUS_IGNORE = (void *)1;
-	} else {
+	if (!find_constants(&constants)) {
 		snprintf(reason, sizeof reason,
 			 "Ziatest does not know the MPI library of %s, \"%.200s\"", program_name(),
 			 mpi_version());
 		return reason;
 	}
+	MPI_COMM_WORLD = constants.world;
+	MPI_BYTE = constants.byte;
+	MPI_INT64_T = constants.int64;
+	MPI_STATUS_IGNORE = constants.ignore;
 	return NULL;
 }

@@ -174,7 +174,7 @@ export PAD=1
 echo 'int main(void) { return 0; }' | tee ziatest.c >ziaprobe.c
 touch preload/libziaprobe.c explain/run.h prepare/new.h
 echo 'int main(void) { return 0; }' | tee preload/starter/ziastart.c >job/rank.c
-touch observe/launcher.c observe/ancestry.c observe/text.c
+touch observe/world.c observe/ancestry.c observe/launchers.c observe/text.c
 for dir in one two; do
 	printf '#!/bin/sh\nexec mpicc "$@"\n' >$dir/wrapper
 done
@@ -264,7 +264,7 @@ if has git; then
 	mkdir -p doc
 	echo >doc/page.md
 	git add Makefile ./*.c explain/run.h prepare/new.h preload job doc/page.md \
-		observe/launcher.c observe/ancestry.c observe/text.c
+		observe/world.c observe/ancestry.c observe/launchers.c observe/text.c
 	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
 	echo >>ziatest.c
 	echo >>doc/page.md

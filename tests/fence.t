@@ -220,7 +220,7 @@ int main(void)
 	print_result(PMI_Allgather("gathered", copy, sizeof copy)); /* 12 13 */
 	print_result(PMIx_Fence_nb(NULL, 9, NULL, 0, done, "f")); /* 14 15 */
 	print_fences(1000);
-	printf("%s, %s\n", copy, fence_interface);
+	printf("%s, %s\n", copy, fence_interface());
 	return 0;
 }
 END
@@ -236,9 +236,10 @@ cat >wire.c <<'END'
 #include <unistd.h>
 extern int command_wire;
 extern ssize_t early_results[3];
+ssize_t read_heap(int file, size_t room);
 static int wire[2]; /* the ends of the client and of the server */
 #ifdef ALONE
-const char *fence_interface = "";
+const char *fence_interface(void) { return ""; }
 void store_fences(struct record *record) { record->at[FENCE_ENTERED] = UNKNOWN; }
 void leave_mpi_init(void) {}
 int wire_nodes(void) { return 0; }
@@ -251,7 +252,7 @@ static void print_count(const char *what)
 {
 	fflush(stdout);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	printf("%s, %s, nodes %d:", what, fence_interface, wire_nodes());
+	printf("%s, %s, nodes %d:", what, fence_interface(), wire_nodes());
 	print_fences(1000);
 	fflush(stdout);
 	dup2(100, STDOUT_FILENO);
@@ -328,8 +329,7 @@ int main(void)
 	command("cmd=barrier_in group=NODE");
 	answer();
 	command("cmd=barrier_in"); /* 1 2 */
-	raise(SIGUSR1);
-	raise(SIGUSR2);
+	print_result("more of it", write(wire[0], "\n", 1));
 	print_count("one that has not ended");
 	answer();
 	print_count("one");
@@ -340,7 +340,8 @@ int main(void)
 	pthread_join(thread, NULL);
 	print_count("three");
 	command("    14cmd=kvs-fence;"); /* 7 8 */
-	answer();
+	print_result("the server", write(wire[1], "cmd=answer", 10));
+	print_result("the answer, on the heap", read_heap(wire[0], 99));
 	command_wire = wire[0];
 	print_result("the server", write(wire[1], "cmd=answer", 10));
 	print_result("PMI2_KVS_Fence", PMI2_KVS_Fence()); /* 9 10 */
@@ -348,11 +349,15 @@ int main(void)
 	print_result("a partial write", write(wire[0], large, sizeof large)); /* 11 12 */
 	answer();
 	raise(SIGUSR2); /* has no room, at 13 */
+	print_result("all that was written", read(wire[1], large, sizeof large));
+	command("cmd=barrier_in"); /* 14 15 */
+	raise(SIGUSR1); /* Its answer has not been seen. */
+	print_count("seven");
 	close(wire[1]);
-	command("cmd=barrier_in"); /* 14 */
+	command("cmd=barrier_in"); /* 16 */
 	print_result("the end", read(wire[0], large, 9));
 	close(wire[0]);
-	command("cmd=barrier_in"); /* 15 */
+	command("cmd=barrier_in"); /* 17 */
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, other) != 0)
 		abort();
 	dup2(other[0], wire[0]);
@@ -363,18 +368,28 @@ int main(void)
 	char *volatile bad = NULL;
 	print_result("a bad pointer", write(wire[0], bad, 100));
 #endif
-	print_count("six");
+	print_count("still seven");
 	leave_mpi_init();
 	command("cmd=barrier_in");
 	command("cmd=init pmi_version=1"); /* Nothing is learnt again. */
 	command("cmd=barrier_in");
-	print_count("still six");
+	print_count("still seven");
 	return 0;
 }
 END
-# A library that reads and writes before the program's constructors have run
+# A library that reads and writes before the program's constructors have run. It is compiled with
+# _FORTIFY_SOURCE, so that read_heap() calls __read_chk.
 cat >early.c <<'END'
+#include <stdlib.h>
 #include <unistd.h>
+ssize_t read_heap(int file, size_t room)
+{
+	char *text = malloc(room);
+	ssize_t result = read(file, text, room - 1 + (getppid() < 0));
+
+	free(text);
+	return result;
+}
 ssize_t early_results[3];
 __attribute__((constructor)) static void before_constructors(void)
 {
@@ -396,8 +411,9 @@ one that has not ended, PMI, nodes 3: 1000
 one, PMI, nodes 3: 1:1-2 999
 three, PMI, nodes 3: 1:1-2 2:3-4 2:5-6 995
 five, PMI2, nodes 3: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 991
-six, PMI, nodes 3: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
-still six, PMI, nodes 3: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 989
+seven, PMI, nodes 3: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 3:14-15 986
+still seven, PMI, nodes 3: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 3:14-15 986
+still seven, PMI, nodes 3: 1:1-2 2:3-4 2:5-6 2:7-8 2:9-10 2:11-12 3:14-15 986
 END
 cat >expected <<'END'
 0, in 0 since 0, work 0
@@ -438,8 +454,9 @@ built() {
 with="-Wl,--no-as-needed -L. -Wl,-rpath,$tmp -llibrary"
 twice='1 2: 1:1-2 2:3-4 997'	# two fences, from 1 to 2 and from 3 to 4
 for library in library early other wrapper; do
-	cc -shared -fPIC -o lib$library.so $library.c || exit 1
+	cc -O2 -D_FORTIFY_SOURCE=3 -shared -fPIC -o lib$library.so $library.c || exit 1
 done
+ok 'a library calls __read_chk' sh -c 'nm -D libearly.so | grep -q __read_chk'
 # shellcheck disable=SC2086 # options
 for sanitize in '' '-fsanitize=address,undefined'; do
 	cc -shared -fPIC -o plugin.so plugin.c $with &&

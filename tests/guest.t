@@ -210,7 +210,7 @@ END
 
 # nothing PROGRAM: a pattern for the line that says so
 nothing() {
-	echo "$error nothing was measured: $1 has ended, and libziaprobe\\.so saw no call to .*"
+	echo "$error nothing was measured: $1 ended, [0-9.]+ s after the start, and Ziatest saw no call .*"
 }
 
 # check_thread: prints the ranks of which the thread's 300 ms are missing from cpu, or of which cpu,
@@ -299,7 +299,13 @@ add_cases() {
 	expect stub-alone 0 "../ziatest 2 '$srun' $tmp/serial" \
 		"$error nothing was measured: serial calls the MPI_Init of .*/libstub\.so, a .*"
 	expect deep 0 "../ziatest 2 '$srun' $unseen $dir/deep.so start" "$(nothing unseen)"
-	expect status 3 "../ziatest 2 '$srun' perl -e 'exit 3'" "$(nothing perl)"
+	draw_number 99
+	expect status $drawn "../ziatest 2 '$srun' perl -e 'exit $drawn'" "$error nothing was \
+measured: perl ended with status $drawn, [0-9.]+ s after the start, before any call to MPI_Init that .*"
+	# In the process that the launcher has started, but not in its forks
+	expect ends-in-fork 0 "../ziatest 2 '$srun' perl -e 'fork || exit 3; wait'"
+	expect ends-later 3 "../ziatest 2 '$srun' perl -e 'sleep 2; exit 3'" "$error nothing was measured: \
+perl ended with status 3, [2-9][0-9]*[.][0-9] s after the start, .*"
 	expect only-wrong "$fails" "$only --ppn 4 $words ../lasting" \
 		"$error the number of processes, 6, .*"
 	expect only-foreign "$fails" "$only $words $tmp/foreign 1" "$error nothing was measured: .*"

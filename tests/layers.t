@@ -11,13 +11,36 @@ included() {	# FILE...: prints which headers of the project they include
 is 'prepare/ includes only its own header' "$(included prepare/*)" prepare.h
 is 'ziatest.c and ziaprobe.c include no header of the project' "$(included ziatest.c ziaprobe.c)" ''
 is 'observe/ includes only the interface of explain/' "$(included observe/*)" \
-	'../explain/record.h observe.h'
+	'../explain/record.h library.h observe.h'
 is 'preload/ includes only its own header and that of observe/' \
 	"$(included preload/*.[ch] preload/starter/*)" \
-	'../../observe/observe.h ../observe/observe.h mpi.h'
+	'../../observe/observe.h ../observe/library.h ../observe/observe.h mpi.h'
 is 'explain/ includes only its own headers' "$(included explain/*)" 'analysis.h record.h'
 mkdir "$tmp/explain"
 ok 'explain/ compiles without MPI' sh -c "cd '$tmp/explain' && cc -c '$top'/explain/*.c"
+
+listed() {
+	sed -n 's|^/[*] ---- \([a-z]*\)[.]c:.*|\1|p' observe/observe.h
+}
+# calls_up: prints the calls of functions in files that are listed above those of their callers
+calls_up() {
+	for file in $(listed); do
+		nm "$tmp/objects/$file.o" | awk -v file="$file" '{ print file, $NF, $(NF - 1) }'
+	done | awk '
+	!($1 in place) { place[$1] = ++places }
+	$3 ~ /^[BCDRTVW]$/ { definer[$2] = $1 }
+	$3 == "U" { caller[++calls] = $1; called[calls] = $2 }
+	END {
+		for (i = 1; i <= calls; i++)
+			if (called[i] in definer && place[definer[called[i]]] < place[caller[i]])
+				print caller[i] ".c calls " called[i] " of " definer[called[i]] ".c"
+	}'
+}
+mkdir "$tmp/objects"
+( cd "$tmp/objects" && ${MPICC:-mpicc} -DINTERPOSE -O0 -c "$top"/observe/*.c ) || exit 1
+is 'observe.h lists the files in the order of their calls' "$(calls_up)" ''
+is 'observe.h lists all files' "$(listed | sort | paste -s -d ' ' -)" \
+	"$(cd "$tmp/objects" && printf '%s\n' *.o | sed 's/[.]o$//; /^mpi$/d' | paste -s -d ' ' -)"
 
 for mpi in mpich openmpi; do
 	has_mpi $mpi || continue

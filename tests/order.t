@@ -10,13 +10,15 @@ nodes=2
 #            functions. N*(...) means N times in a row, +(...) once or more. 'work' is what this
 #            process has done so far: getrusage MAIN_THREAD_CPU pread:schedstat
 table='
+# The library is loaded: is this process to be measured?
+library      getenv:ZIAPROBE getenv:ZIASTART
 # The libraries are loaded: the work of this thread so far, and the stamp
-library      getenv:ZIAPROBE syscall:gettid open:schedstat work REALTIME
+library      syscall:gettid open:schedstat work REALTIME
 # The program calls MPI_Init: is it to be measured, and in which locale?
-library      getenv:ZIAPROBE
+library      getenv:ZIAPROBE getenv:ZIASTART
 # Does this process belong to the launch? Yes: the launcher itself has started it.
-library      getenv:ZIASTART getenv:SLURM_JOB_ID getenv:SLURM_STEP_ID getenv:PMIX_NAMESPACE
-library      getenv:FLUX_JOB_ID getenv:PALS_APID fopen:stat
+library      getenv:PMIX_NAMESPACE getenv:PALS_APID getenv:FLUX_JOB_ID getenv:SLURM_JOB_ID
+library      getenv:SLURM_STEP_ID fopen:stat
 library      uselocale
 # MPI_Init: is stderr open?
 all          fcntl
@@ -28,6 +30,7 @@ all          syscall:gettid open:schedstat work REALTIME
 all          getenv:PMIX_RANK getenv:OMPI_COMM_WORLD_RANK getenv:OMPI_COMM_WORLD_SIZE
 all          getenv:PMI_RANK getenv:PMI_SIZE
 all          getenv:FLUX_TASK_RANK getenv:FLUX_JOB_SIZE
+all          getenv:JSM_NAMESPACE_RANK getenv:JSM_NAMESPACE_SIZE
 all          getenv:SLURM_PROCID getenv:SLURM_STEP_NUM_TASKS
 # The timeout is armed: a timer for this thread, one for the process, and one that kills it.
 timeout      REALTIME syscall:gettid 3*(syscall:timer_create) sigaction sigprocmask

@@ -27,7 +27,7 @@ from ziatest.rollcall import Roll  # noqa: E402
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 PPN = 2
 COMMAND = 'srun --ntasks 8 ./ziaprobe 1795826339 124275 2 --timeout 60\n'
-FENCE, INIT, OTHERS = what('fence'), what('init'), what('others')
+FENCE, INIT, OTHERS = what('IN_FENCE'), what('IN_MPI_INIT'), what('WAITS_FOR_OTHERS')
 POLL = 'poll [libc.so.6] < getaddrinfo < [libucp.so.0] < MPI_Init'
 SLEEP = 'clock_nanosleep [libc.so.6] < sleep < [libpsm2.so.2] < MPI_Init'
 SHARED = 'next: look for something that the nodes share, because all do the same'
@@ -182,13 +182,13 @@ class Odd(Case):
 
     def test_a_partner_waits_for_the_culprit(self):
         text = output(5, {2}, usual=OTHERS).replace(
-            says(3, OTHERS, size=10), says(3, what('recv', partner=2), size=10))
+            says(3, OTHERS, size=10), says(3, what('IN_RECV', partner=2), size=10))
         self.is_called(text, in_init('rank 2 on n2 has') + '\nrank 4 on n3 waits in MPI_Recv, from '
                        'rank 2 on n2\n3 nodes wait for other ranks, after the exchange\n'
                        '--exclude=n2')
 
     def test_a_node_that_started_too_late(self):
-        self.is_called(output(4, {4}, doing=what('init', 0)), 'rank 6 on n4 reached '
+        self.is_called(output(4, {4}, doing=what('IN_MPI_INIT', 0)), 'rank 6 on n4 reached '
                        'MPI_Init only when the launch was ended\n3 nodes wait in a fence\n'
                        '--exclude=n4')
 
@@ -196,10 +196,16 @@ class Odd(Case):
         self.is_called(output(4, {1, 2, 3}, {4}), in_init('n[1-3] have') + '\nnothing from n4\n'
                        '--exclude=n4', 'n[1-4]')
 
+    @each(*((state, state) for state in said.STATES))
+    def every_state_is_known(self, state):
+        text = says(1, what(state, 58000, 3), rank=2, size=8)
+        self.show(state, call(text))
+        self.assertNotIn('only part of a line', call(text))
+
     def test_times_and_calls_that_differ(self):
         text = output(9, {5}).replace('58000 ms in MPI_Init', '9940 ms in MPI_Init')
         text = text.replace(says(6, FENCE, size=18), says(6, INIT, SLEEP, size=18))
-        text = text.replace(says(7, FENCE, size=18), says(7, what('init', 41000), SLEEP, size=18))
+        text = text.replace(says(7, FENCE, size=18), says(7, what('IN_MPI_INIT', 41000), SLEEP, size=18))
         self.is_called(text, '%s\n%s\n6 nodes wait in a fence\n--exclude=n[5-7]' % (
             in_init('rank 8 on n5 has', time='9.9'),
             in_init('n[6-7] have', SLEEP, '41 to 58')))
@@ -219,6 +225,23 @@ class Odd(Case):
         text = output(5, {2}, name='n1.r%d')
         self.is_called(text, in_init('rank 2 on n1.r2 has') + '\n4 nodes wait in a fence\n'
                        '--exclude=n1.r2')
+
+    @each(('a number in the middle', 'worker.%d.team', 'worker.%d'),
+          ('racks', 'node01.rack%d.example.org', 'node01.rack%d'),
+          ('a domain', 'node%d.example.org', 'node%d'),
+          ('underscores and capitals', 'GPU_%d.Hpc_a.Org', 'GPU_%d'),
+          ('a digit behind the dot', 'n%d.5g.org', 'n%d.5g'), ('IPv6', 'fe80::%d', 'fe80::%d'))
+    def names_without_what_all_share(self, name, shown):
+        odd = random.Random(SEED).randint(1, 5)
+        text = output(5, {odd}, name=name)
+        want = in_init('rank %d on %s has' % (PPN * (odd - 1), shown % odd)) + \
+            '\n4 nodes wait in a fence\n--exclude='
+        self.is_called(text, want + shown % odd)
+        listed = ','.join(name % node for node in range(1, 6))  # as in Slurm
+        self.is_called(text, want.replace(shown % odd, name % odd) + name % odd, listed)
+        silent = output(5, silent={odd}, name=name)
+        self.is_called(silent, '4 nodes wait in a fence\nnothing from {0}\n--exclude={0}'.format(
+            name % odd), listed)
 
     def test_addresses(self):
         self.is_called(output(4, {2}, name='10.0.0.%d'), in_init('rank 2 on 10.0.0.2 has') +
@@ -258,23 +281,23 @@ next: trace the launcher, because half of the nodes or more are silent'''),
         ('all wait', output(4), 'n[1-4]', '4 nodes wait in a fence\n' + KILLED),
         ('all wait, after the exchange', output(4, usual=OTHERS), 'n[1-4]',
          '4 nodes wait for other ranks, after the exchange\n' + KILLED),
-        ('rank 0 has a time', output(4, {1}, doing=what('unchecked'), calls='',
+        ('rank 0 has a time', output(4, {1}, doing=what('UNCHECKED'), calls='',
                                      usual=OTHERS), 'n[1-4]',
          '4 nodes wait for other ranks, after the exchange\n' + KILLED),
-        ('a pair', output(6, {3}, doing=what('recv', partner=6), calls='',
+        ('a pair', output(6, {3}, doing=what('IN_RECV', partner=6), calls='',
                           usual=OTHERS), 'n[1-6]',
          'rank 4 on n3 waits in MPI_Recv, from rank 6 on n4\n'
          '5 nodes wait for other ranks, after the exchange\n' + PARTNERS),
-        ('an unknown partner', output(4, {3}, doing=what('sendrecv', partner=7),
+        ('an unknown partner', output(4, {3}, doing=what('IN_SENDRECV', partner=7),
                                       calls='', usual=OTHERS), None,
          'rank 4 on n3 waits in MPI_Sendrecv, with rank 7\n3 nodes wait for other ranks, after the '
          'exchange\n' + PARTNERS),
-        ('rank 0 writes', output(4, {1}, doing=what('writing'), calls='',
+        ('rank 0 writes', output(4, {1}, doing=what('WRITING'), calls='',
                                  usual=OTHERS), 'n[1-4]', '''\
 rank 0 on n1 has spent 58 s writing the result
 3 nodes wait for other ranks, after the exchange
 next: find out why rank 0 cannot write the result to stderr or to its files'''),
-        ('the others have just begun to wait', output(4, {2}, usual=what('fence', 5000)),
+        ('the others have just begun to wait', output(4, {2}, usual=what('IN_FENCE', 5000)),
          'n[1-4]', in_init('rank 2 on n2 has') + '\n3 nodes wait in a fence\nnext: launch with a '
          'larger -t; the nodes have only just begun to wait, so the launch may be slow'),
         ('a result', output(4, usual=OTHERS, silent={2, 3, 4}).replace(
@@ -296,7 +319,7 @@ n[1-4]: not in the list of nodes, so it is not known which nodes are silent
                          'common')
 
     def test_all_wait_in_the_exchange(self):
-        text = ''.join(says(node, what('recv', partner=node % 10000))
+        text = ''.join(says(node, what('IN_RECV', partner=node % 10000))
                        for node in range(1, 10001))
         self.is_called(text, '10,000 nodes wait in MPI_Recv, for several ranks\n' + KILLED,
                        'n[1-10000]')

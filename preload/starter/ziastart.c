@@ -2,6 +2,7 @@
  * ziastart - starts a program in each task of a launch, so that libziaprobe.so measures it
  *
  *	ziastart SEC USEC N [OPTION...] -- PROGRAM [ARGUMENT...]
+ *	ziastart --launchers		prints names that tools/check needs
  *
  * ziatest puts ziastart between the launcher and the program, because only a process of the task
  * sees the LD_PRELOAD that the launcher, its plugins and a task prolog have set. ziastart appends
@@ -143,12 +144,28 @@ static bool is_elf(const char *path, bool *is_static)
 	return memcmp(file.head.e_ident, ELFMAG, SELFMAG) == 0;
 }
 
+/* Prints what a script needs to know of launchers, a line each: "command NAME", and "rank LOCAL RANK
+ * SIZE", the variables for the rank on the node, the rank and the number of ranks. */
+static void print_launchers(void)
+{
+	for (const struct launcher *each = launchers; each < launchers + LAUNCHERS; each++) {
+		for (const char *const *name = each->commands; *name; name++)
+			printf("command %s\n", *name);
+		for (const char *const *name = each->local_rank; *name; name++)
+			printf("rank %s %s %s\n", *name, each->rank, each->size);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *path, *why, *library, *present = getenv("LD_PRELOAD");
 	char **program = argv + 1;
 	bool is_static, warns = launched_world().rank <= 0; /* rank 0, or rank unknown */
 
+	if (argc == 2 && strcmp(argv[1], "--launchers") == 0) {
+		print_launchers();
+		return 0;
+	}
 	for (; *program && strcmp(*program, "--") != 0; program++)
 		arguments = text("%s%s%s", arguments, *arguments ? "," : "", *program);
 	if (argc < 6 || program < argv + 4 || !*program || !*++program) {

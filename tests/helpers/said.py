@@ -2,20 +2,21 @@
 import atexit
 import collections
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-# The states, in the order of observe.h
-STATES = 'init fence send recv sendrecv others unchecked writing'.split()
+with open(os.path.join(HERE, '../../observe/observe.h')) as header:
+    STATES = re.findall('^\tSTATE\\(([A-Z_]+), ', header.read(), re.M)
 What = collections.namedtuple('What', 'state ms partner')
 programs = []
 
 
 def what(state, ms=58000, partner=-1):
-    """What a rank has been doing for MS"""
+    """What a rank has been doing for MS; STATE is that of observe.h."""
     return What(STATES.index(state), ms, partner)
 
 

@@ -1,5 +1,5 @@
 /*
- * alone.c - whether MPI_COMM_WORLD consists of the processes that the launcher has started. If MPI
+ * match.c - whether MPI_COMM_WORLD consists of the processes that the launcher has started. If MPI
  * and the launcher do not match, each process is alone in its own MPI_COMM_WORLD. If a process of
  * the launch has started another launch, MPI_COMM_WORLD may be that of the other launch.
  *
@@ -7,21 +7,39 @@
  */
 #include "observe.h"
 
-/* Returns whether the environment with which this process was started has no variable that any
- * launcher sets for its ranks. MPI_Init may have set some since. */
+/* Returns whether ENTRY, "VARIABLE=VALUE", is that of the variable NAME. */
+static bool is_entry_of(const char *entry, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+/* Returns whether ENTRY, "VARIABLE=VALUE", is that of a variable with which a launcher gives a rank
+ * or identifies a launch. */
+static bool is_from_launcher(const char *entry)
+{
+	bool found = is_entry_of(entry, "PMIX_RANK");
+
+	for (int i = 0; i < LAUNCHERS; i++) {
+		found |= is_entry_of(entry, launchers[i].rank);
+		for (const char *const *name = launchers[i].launch; *name; name++)
+			found |= is_entry_of(entry, *name);
+	}
+	return found;
+}
+
+/* Returns whether the environment with which this process was started has no such variable.
+ * MPI_Init may have set some since. */
 static bool is_environment_clean(void)
 {
 	FILE *file = fopen("/proc/self/environ", "re");
 	bool is_clean = file != NULL;
 	char *entry = NULL;
 	size_t size = 0;
-	static const char *const prefixes[] = {
-		"OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK=", "PMIX_NAMESPACE=", "FLUX_", "SLURM_"};
 
 	while (is_clean && getdelim(&entry, &size, '\0', file) > 0)
-		for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-			if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
-				is_clean = false;
+		is_clean = !is_from_launcher(entry);
 	free(entry);
 	if (file)
 		fclose(file);

@@ -1,5 +1,5 @@
 /*
- * nodes.c - on how many nodes the job runs, if N, the number of processes per node, is not given
+ * ppn.c - finds out N, the number of processes per node, if it is not given
  *
  * If ranks disagreed on N, they would wait for each other for ever, even in the user's program. So
  * N is never the number of ranks on this node, which differs if the job is uneven, but the size
