@@ -96,30 +96,31 @@ static void describe(char *text, size_t size, const struct doing *doing)
  * a lock comes after the first line. */
 void say(struct doing doing, const char *severity, const char *moment, const char *seconds)
 {
-	struct stack stack = {.count = 0};
-	bool prints;
+	struct stack stack;
+	bool prints = false;
 	char what[220], calls[701], line[900];
 
 	describe(what, sizeof what, &doing);
 	snprintf(line, sizeof line, "ziaprobe: %s: %s %.20s s: %s has %s\n", severity, moment,
 		 seconds, name_this_rank(), what);
-	if (doing.state == IN_MPI_INIT && is_backtrace_loaded())
-		read_stack(&stack);
-	prints = claim(severity, doing.state, hash_stack(&stack));
-	if (prints)
-		print(line);
-	if (doing.state != IN_MPI_INIT)
-		return;
-	/* Reading the stack may hang if that loads a library. So one rank per node has already
-	 * printed; after 0.2 s, one rank prints for each other set of calls. */
-	if (!is_backtrace_loaded()) {
-		if (!prints)
-			poll(NULL, 0, 200); /* lets the one that prints claim its calls first */
-		read_stack(&stack);
-		if (claim(severity, doing.state, hash_stack(&stack)) && !prints) {
+	if (doing.state != IN_MPI_INIT) {
+		if (claim(severity, doing.state, 0))
 			print(line);
-			prints = true;
-		}
+		return;
+	}
+	/* Reading the stack may hang if that loads a library. So one rank per node prints before
+	 * that, and the others let it claim its calls first. */
+	if (!is_backtrace_loaded()) {
+		prints = claim(severity, doing.state, 0);
+		if (prints)
+			print(line);
+		else
+			poll(NULL, 0, 200);
+	}
+	read_stack(&stack);
+	if (claim(severity, doing.state, hash_stack(&stack)) && !prints) {
+		print(line);
+		prints = true;
 	}
 	if (!prints)
 		return;
