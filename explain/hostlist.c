@@ -6,7 +6,6 @@
 #include "analysis.h"
 
 #include <ctype.h>
-#include <stddef.h>
 
 enum { NAME_SIZE = sizeof((struct record *)NULL)->host };
 enum { LIST_WIDTH = 80 }; /* the most characters of a list, unless its first range has more */
@@ -35,10 +34,9 @@ static size_t common_domain(const struct run *run)
 	const char *first = run->records[0].host, *domain = strchrnul(first, '.');
 
 	for (int rank = run->n; rank < run->size; rank += run->n) {
-		const char *host = run->records[rank].host;
-		const char *end = host + strlen(host), *behind = strchrnul(host, '.');
+		const char *host = run->records[rank].host, *end = host + strlen(host);
 
-		while (end - behind < (ptrdiff_t)strlen(domain) ||
+		while (strlen(host) < strlen(domain) ||
 		       strcasecmp(end - strlen(domain), domain) != 0)
 			domain = strchrnul(domain + 1, '.');
 	}
