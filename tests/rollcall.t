@@ -21,7 +21,8 @@ from tap import each  # noqa: E402
 TOP = os.path.realpath(tap.top)
 summarize = tap.load('summarize')
 from ziatest import Unreadable  # noqa: E402
-from ziatest.names import expand, fold, fold_for_slurm, fold_within  # noqa: E402
+from ziatest.names import (common_domain, expand, fold, fold_for_slurm,  # noqa: E402
+                           fold_within, without_domain)
 from ziatest.rollcall import Roll  # noqa: E402
 
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
@@ -205,7 +206,8 @@ class Odd(Case):
     def test_times_and_calls_that_differ(self):
         text = output(9, {5}).replace('58000 ms in MPI_Init', '9940 ms in MPI_Init')
         text = text.replace(says(6, FENCE, size=18), says(6, INIT, SLEEP, size=18))
-        text = text.replace(says(7, FENCE, size=18), says(7, what('IN_MPI_INIT', 41000), SLEEP, size=18))
+        text = text.replace(says(7, FENCE, size=18),
+                            says(7, what('IN_MPI_INIT', 41000), SLEEP, size=18))
         self.is_called(text, '%s\n%s\n6 nodes wait in a fence\n--exclude=n[5-7]' % (
             in_init('rank 8 on n5 has', time='9.9'),
             in_init('n[6-7] have', SLEEP, '41 to 58')))
@@ -242,6 +244,19 @@ class Odd(Case):
         silent = output(5, silent={odd}, name=name)
         self.is_called(silent, '4 nodes wait in a fence\nnothing from {0}\n--exclude={0}'.format(
             name % odd), listed)
+
+    @each(*((hosts, hosts, names) for hosts, names in (
+        ('n5.hpc1.example.org', 'n5'), ('n1.org x.n1.org', 'n1,x.n1'),
+        ('x.n1.org n1.org', 'n1,x.n1'),
+        ('n1.x.org n1.y.org n2.x.org', 'n1.x,n1.y,n2.x'), ('n1.a n2', 'n1.a,n2'), ('n1', 'n1'),
+        ('N1.HPC.Org n2.hpc.ORG', 'N1,n2'), ('n1.2.x.3.org n2.2.x.3.org', 'n1.2,n2.2'),
+        ('10.0.0.5 10.1.0.5', '10.0.0.5,10.1.0.5'), ('10.0.0.5', '10.0.0.5'),
+        ('::ffff:10.0.0.9 ::ffff:10.0.1.9', '::ffff:10.0.0.9,::ffff:10.0.1.9'))))
+    def the_domain_of_all(self, hosts, names):
+        """The report (tests/helpers/explain.c) shows the same names."""
+        domain = common_domain(hosts.split())
+        got = ','.join(without_domain(host, domain) for host in sorted(hosts.split()))
+        self.assertEqual(got, names)
 
     def test_addresses(self):
         self.is_called(output(4, {2}, name='10.0.0.%d'), in_init('rank 2 on 10.0.0.2 has') +
