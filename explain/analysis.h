@@ -97,11 +97,11 @@ struct path {
  * daemons were started one after another, that of the one whose step is. */
 struct outlier {
 	const struct phase *phase; /* NULL if there is none */
-	int64_t excess; /* how far it, or its step, is above the median */
+	int64_t excess; /* how far it is above the median, or its step above the mean step */
 	int others; /* how many other ranks have at least half of that excess in the same phase */
 	int nodes; /* how many nodes these ranks and its own are on */
 	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */
-	int64_t step; /* the median one, if daemons were started one after another; otherwise 0 */
+	int64_t step; /* the mean one, if daemons were started one after another; otherwise 0 */
 };
 
 void find_path(const struct run *run, struct path *path);

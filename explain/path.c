@@ -137,8 +137,8 @@ static void find_staircase(const struct run *run, int64_t least, struct outlier 
 	free(daemons);
 }
 
-/* Finds the phase of PATH that is furthest above the median of the same phase over all ranks.
- * Without fences, it is not known for whom the ranks waited in MPI_Init, so only an exchange can be
+/* Finds the phase of PATH that is furthest above the median of the same phase over all ranks; of
+ * daemons that were started one after another, only the step counts (find_staircase()). Without fences, it is not known for whom the ranks waited in MPI_Init, so only an exchange can be
  * one. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
@@ -154,12 +154,11 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 			continue;
 		if (run->fences == 0 && phase->column != EXCHANGE)
 			continue;
-		excess = phase->us - summarise(run, phase, phase->column).median;
-		if (phase->column == DAEMON) {
+		if (phase->column == DAEMON) /* the first phase, if there is one */
 			find_staircase(run, least, &outlier);
-			if (outlier.step > 0)
-				continue;
-		}
+		if (phase->column == DAEMON && outlier.step > 0)
+			continue;
+		excess = phase->us - summarise(run, phase, phase->column).median;
 		if (excess >= least && excess > outlier.excess) {
 			outlier.phase = phase;
 			outlier.excess = excess;

@@ -135,7 +135,7 @@ static void print_outlier(const struct run *run, const struct outlier *outlier)
 	}
 	fprintf(out, "outlier: %s of rank ", column_names[phase->column]);
 	print_place(run, "", phase->end.rank);
-	if (is_group)
+	if (is_group) /* Otherwise, the partner comes last: "there" must mean the rank's node. */
 		print_partner(run, phase->column, phase->end.rank, " with ");
 	if (outlier->others > 0)
 		fprintf(out, " and %d more rank%s%s", outlier->others,

@@ -14,14 +14,13 @@ enum { ANCESTORS = 9 }; /* how many are examined at most: wrappers, then the dae
 
 struct process {
 	int id; /* 0 if it is not known */
-	int64_t born; /* a stamp, to half a tick; UNKNOWN if /proc does not show this process */
+	int64_t born; /* us after this node booted, to half a tick; UNKNOWN if it cannot be seen */
 	int parent; /* its process id; 0 if it is not known */
 	char name[16]; /* truncated by the kernel */
 };
 
-/* Returns what PATH, a process's stat file in /proc, shows. BOOT is the stamp at which this node
- * booted. */
-static struct process read_process(const char *path, int64_t boot)
+/* Returns what PATH, a process's stat file in /proc, shows. */
+static struct process read_process(const char *path)
 {
 	struct process process = {.born = UNKNOWN};
 	char text[1024], *begin, *field;
@@ -46,20 +45,20 @@ static struct process read_process(const char *path, int64_t boot)
 			process.parent = (int)strtol(field, NULL, 10);
 		if (i == 22)
 			/* The kernel rounds down, so the middle of the tick is right on average. */
-			process.born = boot + strtoll(field, NULL, 10) * TICK + TICK / 2;
+			process.born = strtoll(field, NULL, 10) * TICK + TICK / 2;
 	}
 	return process;
 }
 
 /* Returns the parent of PROCESS. If /proc hides the processes of other users (hidepid), only
  * the name is known, and only if the parent is slurmstepd, which sets SLURM_TASK_PID. */
-static struct process read_parent(struct process process, int64_t boot)
+static struct process read_parent(struct process process)
 {
 	struct process parent;
 	char path[40];
 
 	snprintf(path, sizeof path, "/proc/%d/stat", process.parent);
-	parent = read_process(path, boot);
+	parent = read_process(path);
 	if (parent.id == 0 && process.id > 0 &&
 	    to_number(getenv("SLURM_TASK_PID"), INT_MAX) == process.id)
 		strcpy(parent.name, "slurmstepd");
@@ -91,7 +90,7 @@ const char *describe_task(void)
 {
 	static char text[1000];
 
-	identify(read_process("/proc/self/stat", 0), text, sizeof text);
+	identify(read_process("/proc/self/stat"), text, sizeof text);
 	for (int i = 0; i < LAUNCHERS; i++)
 		for (const char *const *name = launchers[i].launch; *name; name++)
 			describe_variable(*name, text + strlen(text), sizeof text - strlen(text));
@@ -110,7 +109,7 @@ static bool is_same(struct process process, const char *task)
 /* Returns whether this process is TASK, or has become it by exec. TASK may be NULL. */
 bool is_task(const char *task)
 {
-	return task && is_same(read_process("/proc/self/stat", 0), task);
+	return task && is_same(read_process("/proc/self/stat"), task);
 }
 
 /* Returns whether this process belongs to another launch, which TASK or a descendant of it has
@@ -131,9 +130,9 @@ bool is_of_other_launch(const char *task)
 			if (!strstr(task, text))
 				return true;
 		}
-	process = read_process("/proc/self/stat", 0);
+	process = read_process("/proc/self/stat");
 	for (int i = 0; i < ANCESTORS && process.id > 0 && !is_same(process, task); i++) {
-		process = read_parent(process, 0);
+		process = read_parent(process);
 		if (launcher_of_daemon(process.name) == launchers + HYDRA)
 			return true;
 	}
@@ -146,28 +145,28 @@ struct pair {
 	struct process child, parent;
 };
 
-static struct pair this_process(int64_t boot)
+static struct pair this_process(void)
 {
-	struct process self = read_process("/proc/self/stat", boot);
+	struct process self = read_process("/proc/self/stat");
 
-	return (struct pair){self, read_parent(self, boot)};
+	return (struct pair){self, read_parent(self)};
 }
 
 /* Returns the process that a daemon of a launcher created, and that daemon: OWN, or the nearest
- * pair of ancestors. What is older than the stamp SINCE, such as a batch script, was not created for
- * the launch. Returns OWN if there is no daemon, and unknown processes if an ancestor that was
- * created for the launch has a parent that cannot be seen, as in a container with a PID namespace
- * of its own. LAUNCHER is the launcher's process id on this node, or -1. */
-static struct pair find_created(struct pair own, int64_t since, int launcher, int64_t boot)
+ * pair of ancestors. What is older than SINCE, in us after this node booted, such as a batch script,
+ * was not created for the launch. Returns OWN if there is no daemon, and unknown processes if an
+ * ancestor that was created for the launch has a parent that cannot be seen, as in a container with
+ * a PID namespace of its own. LAUNCHER_ID is the launcher's process id on this node, or -1. */
+static struct pair find_created(struct pair own, int64_t since, int launcher_id)
 {
-	struct pair pair = own;
+	struct pair pair = own, unknown = {{.born = UNKNOWN}, {.born = UNKNOWN}};
 
 	for (int i = 0; i < ANCESTORS && pair.child.born >= since; i++) {
-		if (pair.child.parent == launcher || launcher_of_daemon(pair.parent.name))
+		if (pair.child.parent == launcher_id || launcher_of_daemon(pair.parent.name))
 			return pair;
 		if (pair.parent.born == UNKNOWN)
-			return (struct pair){pair.parent, pair.parent}; /* both unknown */
-		pair = (struct pair){pair.parent, read_parent(pair.parent, boot)};
+			return unknown;
+		pair = (struct pair){pair.parent, read_parent(pair.parent)};
 	}
 	return own;
 }
@@ -176,7 +175,7 @@ static struct pair find_created(struct pair own, int64_t since, int launcher, in
  * if they cannot be seen. */
 const struct launcher *nearest_launcher(void)
 {
-	return launcher_of_daemon(find_created(this_process(0), UNKNOWN, -1, 0).parent.name);
+	return launcher_of_daemon(find_created(this_process(), UNKNOWN, -1).parent.name);
 }
 
 /* Returns whether a daemon of a launcher has certainly created this process, or a wrapper around
@@ -184,9 +183,10 @@ const struct launcher *nearest_launcher(void)
  * node booted. */
 bool was_created_by_daemon(int64_t since, int64_t boot)
 {
-	struct pair created = find_created(this_process(boot), since, -1, boot);
+	struct pair created = find_created(this_process(), since - boot, -1);
 
-	return created.child.born - TICK / 2 >= since && launcher_of_daemon(created.parent.name);
+	return created.child.born - TICK / 2 >= since - boot &&
+	       launcher_of_daemon(created.parent.name);
 }
 
 /* Returns whether PARENT, which created this process, first waited until all nodes had a daemon, as
@@ -209,15 +209,21 @@ static int count_cpus(const struct process *process)
 	return CPU_COUNT_S(sizeof cpus, cpus);
 }
 
+/* Returns the stamp BORN us after BOOT; UNKNOWN if BORN is. */
+static int64_t stamp_of(int64_t born, int64_t boot)
+{
+	return born == UNKNOWN ? UNKNOWN : boot + born;
+}
+
 /* Fills in when this process, or the wrapper around it, and its parent were created, the parent's
  * name and CPUs, and a stamp at which this process certainly existed. BOOT is the stamp at which
  * this node booted. RECORD must already hold on_launch_node, START and MAIN_ENTERED. */
 void read_creation(struct record *record, int64_t boot)
 {
 	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
-	int launcher = record->on_launch_node ? ziatest : -1;
-	struct pair own = this_process(boot);
-	struct pair created = find_created(own, record->at[START] - 2 * TICK, launcher, boot);
+	int launcher_id = record->on_launch_node ? ziatest : -1; /* ziatest becomes the launcher */
+	struct pair own = this_process();
+	struct pair created = find_created(own, record->at[START] - 2 * TICK - boot, launcher_id);
 	int64_t oldest = own.child.born;
 
 	/* Main is always entered after the start. If ziatest's launcher created this process or its
@@ -225,14 +231,13 @@ void read_creation(struct record *record, int64_t boot)
 	record->existed = record->at[MAIN_ENTERED];
 	if (launcher_of_daemon(own.parent.name) == launchers + SLURM)
 		oldest = own.parent.born;
-	if (ziatest >= 0 && getpid() != launcher && oldest != UNKNOWN)
-		record->existed = MIN(record->existed, oldest + 3 * TICK / 2);
-	record->at[CREATED] = created.child.born;
-	record->at[PARENT_CREATED] = created.parent.born;
+	if (ziatest >= 0 && getpid() != launcher_id && oldest != UNKNOWN)
+		record->existed = MIN(record->existed, boot + oldest + 3 * TICK / 2);
+	record->at[CREATED] = stamp_of(created.child.born, boot);
+	record->at[PARENT_CREATED] = stamp_of(created.parent.born, boot);
 	strcpy(record->parent, created.parent.name);
 	record->parent_cpus = count_cpus(&created.parent);
 	record->by_mpirun = waits_for_daemons(&created.parent);
-	/* ziatest becomes the launcher, which may be the parent. It existed before the start. */
-	if (created.child.parent == launcher)
+	if (created.child.parent == launcher_id) /* The launcher existed before the start. */
 		record->at[PARENT_CREATED] = UNKNOWN;
 }

@@ -42,8 +42,14 @@ static void *find_nothing(const char *name)
 	return NULL;
 }
 
-/* Returns the result of CALLER's look-up by HANDLE of the function that OURS replaces: our function
- * if it would call the one found, otherwise the one found. */
+/* Returns the result of CALLER's look-up by HANDLE of the function that OURS replaces. If it finds
+ *
+ *	nothing				NULL
+ *	ours				ours, if it has an original; otherwise NULL. The handle is
+ *					that of the program, whose search begins with ours
+ *	the original of ours		ours. If ours had none so far, what is found becomes it
+ *	another function		that one
+ */
 static void *choose_function(struct interposed *ours, void *handle, void *caller)
 {
 	void *found = libc_dlsym()(handle, ours->name);
@@ -52,7 +58,7 @@ static void *choose_function(struct interposed *ours, void *handle, void *caller
 	if (!found)
 		return NULL;
 	reached = reached_by(caller, ours);
-	if (is_own(found)) /* the handle is the program's */
+	if (is_own(found))
 		return reached ? found : find_nothing(ours->name);
 	if (!reached)
 		reached = known_or(ours, to_function(found));

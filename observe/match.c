@@ -46,35 +46,47 @@ static bool is_environment_clean(void)
 	return is_clean;
 }
 
+/* Prints that MPI and the launcher do not match. Without a size, rank 0 cannot know whether there
+ * are other ranks, so rank 1 prints. Returns whether this process has printed it. */
+static bool report_mismatch(struct world launched)
+{
+	if (launched.rank > 0 && !(launched.size < 0 && launched.rank == 1))
+		return false;
+	print_error("the launcher started several processes, but each is alone in its "
+		    "MPI_COMM_WORLD: the launcher and the MPI library do not match; use the mpirun "
+		    "of this MPI library, or another srun --mpi=TYPE (see srun --mpi=list)\n");
+	return true;
+}
+
+/* Prints that the launcher's variables are missing. No process knows of the others, so one per node
+ * prints. A claim lasts only as long as the process that holds it, so that process waits. Returns
+ * whether it is this process. */
+static bool report_missing_variables(void)
+{
+	close_claim(); /* that of --where */
+	if (!claim("clean", 0, 0))
+		return false;
+	print_error("rank and size are not known to MPI: the launcher's variables did not arrive "
+		    "(a container with --cleanenv, or env -i, removes them); let them pass\n");
+	sleep_second();
+	return true;
+}
+
 /* Does the work of matches_launcher() if MPI_COMM_WORLD has one process. */
 static bool may_be_alone(struct world launched, int64_t boot, bool *prints)
 {
 	int64_t start = this_rank.at[START];
 
-	/* Without a size, rank 0 cannot know whether there are others, and rank 1 prints. */
 	if (launched.size > 1 || launched.rank > 0) {
-		*prints = launched.rank <= 0 || (launched.size < 0 && launched.rank == 1);
-		if (*prints)
-			print_error("the launcher started several processes, but each is alone in "
-				    "its MPI_COMM_WORLD: the launcher and the MPI library do not "
-				    "match; use the mpirun of this MPI library, or another srun "
-				    "--mpi=TYPE (see srun --mpi=list)\n");
+		*prints = report_mismatch(launched);
 		return false;
 	}
-	if (launched.size > 0 || start <= 0 || !is_environment_clean() ||
-	    !was_created_by_daemon(start, boot))
-		return true;
-	/* No process knows of the others, so one per node prints. A claim lasts only as long as the
-	 * process that holds it, so that process waits. */
-	close_claim(); /* that of --where */
-	*prints = claim("clean", 0, 0);
-	if (*prints) {
-		print_error("rank and size are not known to MPI: the launcher's variables did not "
-			    "arrive (a container with --cleanenv, or env -i, removes them); let "
-			    "them pass\n");
-		sleep_second();
+	if (launched.size < 0 && start > 0 && is_environment_clean() &&
+	    was_created_by_daemon(start, boot)) {
+		*prints = report_missing_variables();
+		return false;
 	}
-	return false;
+	return true;
 }
 
 /* Returns whether MPI_COMM_WORLD can be LAUNCHED, the world that the launcher has described. If

@@ -81,10 +81,7 @@ int find_ppn(int rank, int size);
 
 /* ---- match.c: whether MPI_COMM_WORLD is that of the launch ---- */
 
-/* A process's rank, and the number of ranks; -1 if not known. */
-struct world {
-	int rank, size;
-};
+struct world;
 bool matches_launcher(struct world launched, int64_t boot, bool *prints);
 
 /* ---- gather.c: the comparison of clocks, and the second gather ---- */
@@ -143,6 +140,10 @@ void name_calls(const struct stack *stack, char *text, size_t size);
 
 /* ---- world.c: the launcher's variables ---- */
 
+/* A process's rank, and the number of ranks; -1 if not known. */
+struct world {
+	int rank, size;
+};
 extern struct world world; /* until MPI_Init returns, these are the launcher's values */
 struct world launched_world(void);
 bool is_told(int size);
@@ -168,14 +169,15 @@ enum nodes {
 	IN_PMIX = -3, /* the MPI library's PMIx knows it */
 };
 
-/* A launcher. Each list of names ends with a NULL. */
+/* A launcher. The rank and the size must be given; each list of names ends with a NULL. */
 struct launcher {
-	const char *commands[6]; /* that people type */
-	const char *daemons[7]; /* that start ranks, as in /proc/PID/stat: at most 15 characters */
+	const char *commands[8]; /* that people type */
+	const char *daemons[8]; /* that start ranks, as in /proc/PID/stat: at most 15 characters */
 	bool daemons_wait; /* for each other, before they start any rank */
-	/* Variables, NULL if there is none: the rank, the number of ranks, the rank among those of
-	 * its node, what identifies a launch, and the number of nodes */
-	const char *rank, *size, *local_rank[3], *launch[3], *nodes;
+	const char *rank, *size; /* the variables with the rank and the number of ranks */
+	const char *local_rank[4]; /* those with the rank among the ranks of its node */
+	const char *launch[4]; /* those that identify a launch */
+	const char *nodes; /* the one with the number of nodes, or NULL */
 	enum nodes nodes_otherwise; /* without that variable */
 };
 

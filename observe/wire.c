@@ -122,10 +122,10 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 
 	if (is_wire(file)) {
 		asks_for_mapping = contains(data, size, "PMI_process_mapping");
-		if (contains(data, size, "cmd="))
+		if (contains(data, size, "cmd=")) {
 			end_wire_fence(); /* whose answer came unseen, or there was none */
-		if (wire_fence < 0)
 			interface = fence_command(data, size);
+		}
 	}
 	if (interface)
 		wire_fence = fence = enter_fence(interface, true);

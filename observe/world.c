@@ -7,11 +7,14 @@
 
 #include <limits.h>
 
-/* How many launchers gave a size, according to launched_world(), and the first of them, or NULL */
-static int launcher_count;
-static const struct launcher *first_launcher;
-
 struct world world = {-1, -1};
+
+/* The launchers that gave a size when launched_world() was called: MPI_Init may set some of these
+ * variables itself, so launched_nodes() cannot look again. */
+static struct {
+	int count;
+	const struct launcher *first; /* NULL if there was none */
+} tellers;
 
 /* Returns the number in the variable NAME, or -1. */
 static int variable(const char *name)
@@ -37,29 +40,29 @@ static const struct launcher *nearest_or(const struct launcher *otherwise)
  * environment variables; each is -1 if it does not. Several launchers may have set theirs: mpirun
  * runs its daemons as tasks of Slurm, and a shell within a launch passes its own rank on. If they
  * disagree, the nearest daemon decides, which is looked up in /proc. Must be called before
- * MPI_Init, which may set some of these variables itself. */
+ * MPI_Init. */
 struct world launched_world(void)
 {
 	struct world launched = {-1, -1};
 	int pmix_rank = variable("PMIX_RANK"); /* prterun gives nothing else */
 	bool disagree = false;
 
-	launcher_count = 0;
-	first_launcher = NULL;
+	tellers.count = 0;
+	tellers.first = NULL;
 	for (int i = 0; i < LAUNCHERS; i++) {
 		struct world given = world_of(launchers + i);
 
 		if (given.size < 0)
 			continue;
-		if (launcher_count++ == 0) {
-			first_launcher = launchers + i;
+		if (tellers.count++ == 0) {
+			tellers.first = launchers + i;
 			launched = given;
 		}
 		disagree |= given.size != launched.size || given.rank != launched.rank;
 	}
-	disagree |= first_launcher && pmix_rank >= 0 && pmix_rank != launched.rank;
+	disagree |= tellers.first && pmix_rank >= 0 && pmix_rank != launched.rank;
 	if (disagree)
-		launched = world_of(nearest_or(first_launcher));
+		launched = world_of(nearest_or(tellers.first));
 	if (launched.size < 0)
 		launched.rank = pmix_rank;
 	return launched;
@@ -102,12 +105,12 @@ int size_by_daemon(void)
  * only prterun was tried. */
 int launched_nodes(void)
 {
-	const struct launcher *launcher = first_launcher;
+	const struct launcher *launcher = tellers.first;
 	int nodes = 0;
 
-	if (launcher_count != 1 || has_other_pmix())
-		launcher = nearest_or(first_launcher);
-	if (!launcher || (launcher_count == 0 && launcher->nodes_otherwise != IN_PMIX))
+	if (tellers.count != 1 || has_other_pmix())
+		launcher = nearest_or(tellers.first);
+	if (!launcher || (tellers.count == 0 && launcher->nodes_otherwise != IN_PMIX))
 		return NOBODY_TOLD;
 	if (launcher->nodes)
 		nodes = variable(launcher->nodes);

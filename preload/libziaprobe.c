@@ -92,14 +92,21 @@ static double seconds_since_start(void)
 	return (double)(now() - sec * 1000000 - usec) / 1e6;
 }
 
-/* Called when this process calls exit() with STATUS. Prints an error if it is rank 0, as the
- * launcher has started it, and was not measured. Prints nothing if it may be a wrapper whose child
- * was measured. */
-static void end_process(int status, void *unused)
+/* Returns whether TASK is rank 0, or does not know its rank. */
+static bool is_first_rank(void)
+{
+	return strstr(task, "rank=0;") || strstr(task, "rank=-1;");
+}
+
+/* Called when this process calls exit() with STATUS. Prints an error if the launcher has started it
+ * as rank 0, and it was not measured. Prints nothing if it may be a wrapper whose child was
+ * measured. */
+static void report_unmeasured(int status, void *unused)
 {
 	(void)unused;
-	if (called || !is_task(task) || launched_world().rank != 0 || may_have_had_child())
+	if (called || !is_task(task) || !is_first_rank() || may_have_had_child())
 		return;
+	status &= 0377; /* as the launcher sees it */
 	if (unmeasured)
 		print_error("nothing was measured: %s\n", unmeasured);
 	else if (status != 0)
@@ -143,7 +150,7 @@ __attribute__((constructor)) static void begin_process(void)
 	} else if (arguments && !called) {
 		note_libraries_loaded();
 #ifdef __GLIBC__ /* Others have no such function. */
-		on_exit(end_process, NULL);
+		on_exit(report_unmeasured, NULL);
 #endif
 	}
 	errno = before;

@@ -210,7 +210,7 @@ END
 
 # nothing PROGRAM: a pattern for the line that says so
 nothing() {
-	echo "$error nothing was measured: $1 ended, [0-9.]+ s after the start, and Ziatest saw no call .*"
+	echo "$error nothing was measured: $1 ended, [0-9.]+ s after the start, and Ziatest saw no .*"
 }
 
 # check_thread: prints the ranks of which the thread's 300 ms are missing from cpu, or of which cpu,
@@ -300,12 +300,15 @@ add_cases() {
 		"$error nothing was measured: serial calls the MPI_Init of .*/libstub\.so, a .*"
 	expect deep 0 "../ziatest 2 '$srun' $unseen $dir/deep.so start" "$(nothing unseen)"
 	draw_number 99
-	expect status $drawn "../ziatest 2 '$srun' perl -e 'exit $drawn'" "$error nothing was \
-measured: perl ended with status $drawn, [0-9.]+ s after the start, before any call to MPI_Init that .*"
+	ended='ended with status'
+	before='s after the start, before any call to MPI_Init that Ziatest can see'
+	expect status $drawn "../ziatest 2 '$srun' perl -e 'exit $drawn'" \
+		"$error nothing was measured: perl $ended $drawn, [0-9.]+ $before"
+	expect status-256 0 "../ziatest 2 '$srun' perl -e 'exit 256'" "$(nothing perl)"
 	# In the process that the launcher has started, but not in its forks
 	expect ends-in-fork 0 "../ziatest 2 '$srun' perl -e 'fork || exit 3; wait'"
-	expect ends-later 3 "../ziatest 2 '$srun' perl -e 'sleep 2; exit 3'" "$error nothing was measured: \
-perl ended with status 3, [2-9][0-9]*[.][0-9] s after the start, .*"
+	expect ends-later 3 "../ziatest 2 '$srun' perl -e '%ENV = (); sleep 2; exit 3'" \
+		"$error nothing was measured: perl $ended 3, [2-9][0-9]*[.][0-9] $before"
 	expect only-wrong "$fails" "$only --ppn 4 $words ../lasting" \
 		"$error the number of processes, 6, .*"
 	expect only-foreign "$fails" "$only $words $tmp/foreign 1" "$error nothing was measured: .*"

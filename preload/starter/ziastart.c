@@ -160,7 +160,8 @@ int main(int argc, char **argv)
 {
 	const char *path, *why, *library, *present = getenv("LD_PRELOAD");
 	char **program = argv + 1;
-	bool is_static, warns = launched_world().rank <= 0; /* rank 0, or rank unknown */
+	int rank = launched_world().rank;
+	bool is_static, warns = rank <= 0; /* if it is unknown, too */
 
 	if (argc == 2 && strcmp(argv[1], "--launchers") == 0) {
 		print_launchers();
@@ -178,7 +179,7 @@ int main(int argc, char **argv)
 		library = text("%s:%s", present, library);
 	setenv("LD_PRELOAD", library, 1);
 	setenv("ZIAPROBE", arguments, 1);
-	setenv("ZIASTART", describe_task(), 1);
+	setenv("ZIASTART", text("%srank=%d;", describe_task(), rank), 1);
 	path = find(*program);
 	if (warns && is_elf(path, &is_static) && is_static)
 		print_warning("%s is linked statically, so only programs that it starts can be "

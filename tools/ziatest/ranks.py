@@ -35,7 +35,7 @@ class Ranks:
         self.warm = 0  # nodes on which no rank read a page of a file
         self.hosts = []
         self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
-        self.daemons = array.array('f')  # when each node's was created
+        self.daemons = array.array('d')  # when that of each node's first rank was created
         self.own = array.array('f')  # the largest sum of parts that a rank has
         self.slowest = []  # this rank
         for _, ranks in itertools.groupby(file.rows(Rank), operator.attrgetter('node')):
@@ -59,7 +59,7 @@ class Ranks:
                  columns.exec_ms, columns.setup_ms, columns.init_ms, columns.exchange_ms]
         own = [*map(sum, zip(*([time if time == time else 0 for time in part] for part in parts)))]
         self.hosts.append(sys.intern(columns.host[0]))
-        self.daemons.append(max(known(columns.daemon_ms), default=math.nan))
+        self.daemons.append(columns.daemon_ms[0])
         self.own.append(max(own))
         self.slowest.append(ranks[own.index(max(own))])
         for part, of_ranks in zip(PARTS, parts):
@@ -108,18 +108,19 @@ def find_staircase(daemons, least):
     the last one at least LEAST after the first. One may leave the steps, and is not counted: the
     dict tells how much later than its turn it came. Otherwise, returns (NaN, {}).
     explain/path.c has the same rule."""
-    order = sorted((created, place) for place, created in enumerate(daemons) if created == created)
+    order = sorted((round(1000 * created), place)  # in us, without errors of rounding
+                   for place, created in enumerate(daemons) if created == created)
     steps = sorted((after - before, place) for (before, _), (after, place) in zip(order, order[1:]))
     if not steps[STAIRCASE - 2:]:
         return math.nan, {}
-    most = 2 * steps[(len(steps) - 1) // 2][0] + TICK
+    most = 2 * steps[(len(steps) - 1) // 2][0] + 1000 * TICK
     last, place = steps[-1]
     leaves = last > most
     regular = [step for step, _ in (steps[:-1] if leaves else steps)]
-    if len(regular) < STAIRCASE - 1 or regular[-1] > most or sum(regular) < least:
+    if len(regular) < STAIRCASE - 1 or regular[-1] > most or sum(regular) < 1000 * least:
         return math.nan, {}
     usual = sum(regular) / len(regular)
-    return usual, {place: last - usual} if leaves else {}
+    return usual / 1000, {place: (last - usual) / 1000} if leaves else {}
 
 def least_lateness(time):
     """The smallest excess, in ms, that makes a node late in a launch that takes TIME"""
