@@ -18,6 +18,7 @@ void resolve_clocks(struct run *run);
 struct estimate offset_of(const struct run *run, int rank);
 int64_t clock_excess(const struct run *run, struct estimate off);
 int64_t correction(const struct run *run, int rank);
+const char *why_not_corrected(const struct run *run);
 int compare_times(const void *a, const void *b);
 
 /* ---- judge.c: whether the measurement is valid, and which warnings the result needs ---- */
@@ -93,15 +94,15 @@ struct path {
 	struct phase phase[PHASES];
 };
 
-/* The phase that stands out: that of the critical path that is furthest above its median or, if the
- * daemons were started one after another, that of the one whose step is. */
+/* The phase of the critical path that is furthest above its median. If the daemons were started one
+ * after another, it may instead be the phase of a daemon that came later than its turn. */
 struct outlier {
 	const struct phase *phase; /* NULL if there is none */
-	int64_t excess; /* how far it is above the median, or its step above the mean step */
+	int64_t excess; /* us above the median or, for such a daemon, later than its turn */
 	int others; /* how many other ranks have at least half of that excess in the same phase */
 	int nodes; /* how many nodes these ranks and its own are on */
 	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */
-	int64_t step; /* the mean one, if daemons were started one after another; otherwise 0 */
+	int64_t step; /* the mean us between daemons that were started one after another, or 0 */
 };
 
 void find_path(const struct run *run, struct path *path);

@@ -94,3 +94,10 @@ void resolve_clocks(struct run *run)
 				MAX(run->corrected, replied - correction(run, rank) - run->start);
 	}
 }
+
+/* Returns why there is no corrected time, if there is none. */
+const char *why_not_corrected(const struct run *run)
+{
+	return run->launch_node_named ? "no rank ran on the launch node"
+				      : "the launch node is not known";
+}

@@ -11,7 +11,8 @@ enum { NAME_SIZE = sizeof((struct record *)NULL)->host };
 enum { LIST_WIDTH = 80 }; /* the most characters of a list, unless its first range has more */
 enum { LIST_SIZE = LIST_WIDTH + 2 * NAME_SIZE, TEXT_SIZE = 3 * LIST_SIZE };
 
-/* A node's name without the domain that all share. Its number, the digits at the end, may be empty. */
+/* A node's name, without the domain that all nodes share. Its number consists of the digits at its
+ * end, and may be empty. */
 struct name {
 	char text[NAME_SIZE];
 	int prefix; /* the characters before the number */
@@ -26,9 +27,9 @@ struct list {
 	size_t domain; /* how many characters at the end of each name are left out */
 };
 
-/* Returns the length of the domain that is left out of names: what all hosts of RUN have in common
- * at their ends, from a dot on, and behind the first dot of each. It never begins with a digit, so
- * that addresses stay whole. tools/ziatest/names.py has the same rule. */
+/* Returns the length of the domain that is left out of names. It is the longest ending that begins
+ * with a dot and is the same, ignoring case, in the names of all hosts of RUN. No digit follows its
+ * first dot, so that addresses stay whole. tools/ziatest/names.py has the same rule. */
 static size_t common_domain(const struct run *run)
 {
 	const char *first = run->records[0].host, *domain = strchrnul(first, '.');

@@ -150,19 +150,22 @@ static void warn_about_clocks(const struct run *run)
 {
 	struct estimate worst = run->offsets[run->worst_clock];
 	const char *reference = host_of(run, run->reference_clock * run->n);
-	char corrected[80] =
-		"there is no corrected time because the launch node's clock is unknown";
+	char corrected[80];
 	int blocks = run->size / run->n, off = 0;
 
 	if (clock_excess(run, worst) <= 0)
 		return;
 	for (int i = 0; i < blocks; i++)
 		off += clock_excess(run, run->offsets[i]) > 0;
-	if (run->launch_clock_known)
-		snprintf(corrected, sizeof corrected,
-			 run->time < IN_SECONDS ? "the corrected time is %.2f ms"
-						: "the corrected time is %.3f s",
-			 (double)run->corrected / (run->time < IN_SECONDS ? 1e3 : 1e6));
+	if (!run->launch_clock_known)
+		snprintf(corrected, sizeof corrected, "there is no corrected time, because %s",
+			 why_not_corrected(run));
+	else if (run->time < IN_SECONDS)
+		snprintf(corrected, sizeof corrected, "the corrected time is %.2f ms",
+			 (double)run->corrected / 1e3);
+	else
+		snprintf(corrected, sizeof corrected, "the corrected time is %.3f s",
+			 (double)run->corrected / 1e6);
 	print_warning("the clock of %s is %.3f ms (+/- %.3f ms) %s that of %s, the %s; %d of the "
 		      "other %d clocks %s off; %s; synchronise the clocks and run again\n",
 		      host_of(run, run->worst_clock * run->n), (double)llabs(worst.value) / 1000,

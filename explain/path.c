@@ -55,7 +55,7 @@ int count_late(const struct run *run, const struct outlier *outlier, int block)
 	int64_t least = outlier->phase->us - outlier->excess / 2;
 	int late = 0;
 
-	if (outlier->phase->column == DAEMON && outlier->step > 0) /* The others come in turn. */
+	if (outlier->phase->column == DAEMON && outlier->step > 0) /* No other is late. */
 		return block == outlier->phase->end.rank / run->n ? run->n : 0;
 	for (int rank = block * run->n; rank < (block + 1) * run->n; rank++)
 		late += find_phase(run, rank, outlier->phase->end.mark).us >= least;
@@ -83,8 +83,9 @@ static int compare_steps(const void *a, const void *b)
 	return compare_times(&p->step, &q->step);
 }
 
-/* Stores the known daemons in DAEMONS, ordered by step, so that the first one is the first that was
- * created. Stores how long after it the last one was created in *RISE. Returns their number. */
+/* Stores in DAEMONS the daemons whose creation times are known, in the order of their steps. The
+ * one that was created first comes first, because it has no step. Stores in *RISE the time from the
+ * first creation to the last. Returns the number of daemons. */
 static int list_daemons(const struct run *run, struct daemon *daemons, int64_t *rise)
 {
 	int count = 0;
@@ -107,11 +108,12 @@ static int list_daemons(const struct run *run, struct daemon *daemons, int64_t *
 
 enum { STAIRCASE = 5 }; /* nodes, at least */
 
-/* Fills in OUTLIER if the launcher started its daemons one after another: at least STAIRCASE of
- * them, each at most twice the median step (and a tick) after the one before it, and the last one at
- * least LEAST us after the first. Then, no node is slow just because others come first. One node may
- * leave the steps, and is not counted: it is the outlier if it comes at least LEAST later than its
- * turn. tools/ziatest/ranks.py has the same rule. */
+/* Fills in OUTLIER if the launcher started its daemons one after another. This is so if there are
+ * at least STAIRCASE daemons, if each was created at most twice the median step (and a tick) after
+ * the one before it, and if the last one was created at least LEAST us after the first. Then a node
+ * is not slow merely because other nodes come first. One daemon may have a longer step: it is left
+ * out of these conditions, and is the outlier if it came at least LEAST us later than its turn.
+ * tools/ziatest/ranks.py has the same rule. */
 static void find_staircase(const struct run *run, int64_t least, struct outlier *outlier)
 {
 	static struct phase late;
@@ -137,9 +139,10 @@ static void find_staircase(const struct run *run, int64_t least, struct outlier 
 	free(daemons);
 }
 
-/* Finds the phase of PATH that is furthest above the median of the same phase over all ranks; of
- * daemons that were started one after another, only the step counts (find_staircase()). Without fences, it is not known for whom the ranks waited in MPI_Init, so only an exchange can be
- * one. */
+/* Finds the phase of PATH that is furthest above the median of the same phase over all ranks. If
+ * daemons were started one after another, only the step of a daemon counts (find_staircase()).
+ * Without fences, it is not known for whom the ranks waited in MPI_Init, so only an exchange can be
+ * an outlier. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
 	struct outlier outlier = {NULL, 0, 0, 0, COLUMNS, 0};

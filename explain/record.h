@@ -102,7 +102,7 @@ struct record {
 	char host[65]; /* MPI's processor name, truncated to 64 characters */
 	char parent[16]; /* the name of the launcher's daemon or, if none is seen, of the parent;
 			  * truncated by the kernel */
-	int parent_cpus; /* on how many CPUs that process may run; 0 if it is not known */
+	int parent_cpus; /* the number of CPUs on which that process may run; 0 if not known */
 	bool by_mpirun; /* whether the parent is mpirun or a daemon of Open MPI's or Intel MPI's */
 	bool on_launch_node; /* whether ziatest ran on this node */
 	bool interrupted; /* by --where, while it worked in MPI_Init */

@@ -81,9 +81,9 @@ static void print_partner(const struct run *run, enum column column, int rank, c
 		print_place(run, with, partner);
 }
 
-/* If all ranks of RANK's block may run on the same CPUs only, and those are fewer than the ranks,
- * prints how many they share, because a binding was forgotten or is wrong; and how many CPUs their
- * parent may use, because a launcher cannot bind them to any other. */
+/* If all ranks of RANK's block may run only on the same CPUs, and there are fewer CPUs than ranks,
+ * prints how many they share: a binding was forgotten, or is wrong. Also prints how many CPUs their
+ * parent may use, because the launcher cannot bind the ranks to any others. */
 static void print_shared_cpus(const struct run *run, int rank)
 {
 	const struct record *first = run->records + rank / run->n * run->n;
@@ -96,20 +96,20 @@ static void print_shared_cpus(const struct run *run, int rank)
 		return;
 	fprintf(out, " (%d ranks share %d CPU%s", run->n, cpus, cpus > 1 ? "s" : "");
 	if (first->parent_cpus > cpus)
-		fprintf(out, "; %s may use %d", first->parent, first->parent_cpus);
+		fprintf(out, "; %s, their parent, may use %d", first->parent, first->parent_cpus);
 	else if (first->parent_cpus > 0)
-		fprintf(out, "; %s may use no more", first->parent);
+		fprintf(out, "; %s, their parent, is also limited to %d", first->parent, cpus);
 	fputc(')', out);
 }
 
-/* If the launcher started its daemons one after another, prints so. */
+/* If the launcher started its daemons one after another, prints the mean time between them. */
 static void print_step(const struct outlier *outlier)
 {
 	if (outlier->step == 0)
 		return;
 	fputs("; the launcher started its daemons one after another, ", out);
 	print_time(outlier->step);
-	fputs(" apart", out);
+	fputs(" apart on average", out);
 }
 
 /* Prints the phase of the critical path that stands out, if there is one. */
@@ -256,9 +256,7 @@ static void print_clocks(const struct run *run)
 		fputs("launch node; corrected time ", out);
 		print_time(run->corrected);
 	} else {
-		fprintf(out, "median; no corrected time, because %s",
-			run->launch_node_named ? "no rank ran on the launch node"
-					       : "the launch node is not known");
+		fprintf(out, "median; no corrected time, because %s", why_not_corrected(run));
 	}
 	if (run->launch_node_named && run->launch_clock_error < 0) {
 		fputs("; the launch node's clock is not known to be synchronised", out);

@@ -1,16 +1,19 @@
 /*
  * ancestry.c - which of the launcher's daemons created this process, and when
  *
- * On the clock: with libziaprobe.so, is_task() and is_of_other_launch(), and in ziastart,
- * describe_task(); nearest_launcher(), if the launchers' variables disagree or do not match
- * MPI_COMM_WORLD; was_created_by_daemon(), if they are missing and MPI_COMM_WORLD has one process.
+ * On the clock:
+ *
+ *	describe_task()		in ziastart
+ *	is_of_other_launch()	in libziaprobe.so
+ *	nearest_launcher()	if the launchers' variables disagree or do not match MPI_COMM_WORLD
+ *	was_created_by_daemon()	if they are missing, and MPI_COMM_WORLD has one process
  */
 #include "observe.h"
 
 #include <limits.h>
 #include <sched.h>
 
-enum { ANCESTORS = 9 }; /* how many are examined at most: wrappers, then the daemon */
+enum { ANCESTORS = 9 }; /* the most that are examined: wrappers, then the daemon */
 
 struct process {
 	int id; /* 0 if it is not known */
@@ -50,8 +53,8 @@ static struct process read_process(const char *path)
 	return process;
 }
 
-/* Returns the parent of PROCESS. If /proc hides the processes of other users (hidepid), only
- * the name is known, and only if the parent is slurmstepd, which sets SLURM_TASK_PID. */
+/* Returns the parent of PROCESS. If /proc hides the processes of other users (hidepid), only the
+ * name can be known, and only if the parent is slurmstepd, because that sets SLURM_TASK_PID. */
 static struct process read_parent(struct process process)
 {
 	struct process parent;
@@ -74,7 +77,7 @@ static void identify(struct process process, char *text, size_t size)
 	snprintf(text, size, "process=%d,%lld;", process.id, (long long)process.born);
 }
 
-/* Writes "NAME=VALUE;" of the variable NAME into TEXT, or "" if it is not set. */
+/* Writes the variable NAME into TEXT, as "NAME=VALUE;", or writes "" if it is not set. */
 static void describe_variable(const char *name, char *text, size_t size)
 {
 	const char *value = getenv(name);
@@ -85,7 +88,7 @@ static void describe_variable(const char *name, char *text, size_t size)
 }
 
 /* Returns what identifies this process and its launch, as "NAME=VALUE;NAME=VALUE;...", in a static
- * buffer. The names but the first are those of variables. */
+ * buffer. All names except the first are those of variables. */
 const char *describe_task(void)
 {
 	static char text[1000];
@@ -97,7 +100,7 @@ const char *describe_task(void)
 	return text;
 }
 
-/* Returns whether PROCESS is TASK, the result of describe_task() in a task of our launcher. */
+/* Returns whether PROCESS is the task that called describe_task(), which returned TASK. */
 static bool is_same(struct process process, const char *task)
 {
 	char text[50];
@@ -106,17 +109,17 @@ static bool is_same(struct process process, const char *task)
 	return strstr(task, text) != NULL;
 }
 
-/* Returns whether this process is TASK, or has become it by exec. TASK may be NULL. */
+/* Returns whether this process is TASK, and not one that TASK has started. TASK may be NULL. */
 bool is_task(const char *task)
 {
 	return task && is_same(read_process("/proc/self/stat"), task);
 }
 
-/* Returns whether this process belongs to another launch, which TASK or a descendant of it has
- * started. TASK may be NULL. Another launch has another identifier. That of MPICH's hydra has none,
- * so there, a rank of our launch is TASK itself, or a descendant of it without a daemon of hydra in
- * between. Returns false if the ancestors cannot be seen, as in a container with a PID namespace of
- * its own. */
+/* Returns whether this process belongs to another launch, started by TASK or by a descendant of
+ * TASK. TASK may be NULL. Another launch has another identifier, except that launches of MPICH's
+ * hydra have none. So a process also belongs to another launch if there is a daemon of hydra
+ * between it and TASK. Returns false if the ancestors cannot be seen, as in a container with a PID
+ * namespace of its own. */
 bool is_of_other_launch(const char *task)
 {
 	struct process process;
@@ -152,9 +155,10 @@ static struct pair this_process(void)
 	return (struct pair){self, read_parent(self)};
 }
 
-/* Returns the process that a daemon of a launcher created, and that daemon: OWN, or the nearest
- * pair of ancestors. What is older than SINCE, in us after this node booted, such as a batch script,
- * was not created for the launch. Returns OWN if there is no daemon, and unknown processes if an
+/* Returns a daemon of a launcher, and the process that it created: this one or, failing that, the
+ * nearest ancestor that a daemon created. OWN is this process and its parent. Processes older than
+ * SINCE, in us after this node booted, do not count, such as a batch script, because they were not
+ * created for the launch. Returns OWN if no daemon is found. Returns unknown processes if an
  * ancestor that was created for the launch has a parent that cannot be seen, as in a container with
  * a PID namespace of its own. LAUNCHER_ID is the launcher's process id on this node, or -1. */
 static struct pair find_created(struct pair own, int64_t since, int launcher_id)
@@ -178,9 +182,8 @@ const struct launcher *nearest_launcher(void)
 	return launcher_of_daemon(find_created(this_process(), UNKNOWN, -1).parent.name);
 }
 
-/* Returns whether a daemon of a launcher has certainly created this process, or a wrapper around
- * it, since the stamp SINCE, rather than a shell that is older. BOOT is the stamp at which this
- * node booted. */
+/* Returns whether it is certain that a daemon of a launcher has created this process, or a wrapper
+ * around it, since the stamp SINCE. BOOT is the stamp at which this node booted. */
 bool was_created_by_daemon(int64_t since, int64_t boot)
 {
 	struct pair created = find_created(this_process(), since - boot, -1);
@@ -215,9 +218,10 @@ static int64_t stamp_of(int64_t born, int64_t boot)
 	return born == UNKNOWN ? UNKNOWN : boot + born;
 }
 
-/* Fills in when this process, or the wrapper around it, and its parent were created, the parent's
- * name and CPUs, and a stamp at which this process certainly existed. BOOT is the stamp at which
- * this node booted. RECORD must already hold on_launch_node, START and MAIN_ENTERED. */
+/* Fills in when this process, or the wrapper around it, was created, and when its parent was. Also
+ * fills in the parent's name, the number of its CPUs, and a stamp at which this process certainly
+ * existed. BOOT is the stamp at which this node booted. RECORD must already hold on_launch_node,
+ * START and MAIN_ENTERED. */
 void read_creation(struct record *record, int64_t boot)
 {
 	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);

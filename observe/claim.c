@@ -33,8 +33,8 @@ void close_claim(void)
 	claimed = -1;
 }
 
-/* Sleeps for a second, whatever signals arrive: long enough for other processes to print, before
- * the launcher sees this one end. */
+/* Sleeps for a second, even if signals arrive. A process that is about to end calls this, because
+ * its claim ends with it, and because the launcher may then end others before they have printed. */
 void sleep_second(void)
 {
 	struct timespec left = {1, 0};

@@ -31,7 +31,7 @@ static const char *_Atomic latest_interface;
 
 static atomic_int entered_count; /* the index of the next one; from FENCES on, none is recorded */
 
-/* Returns the interface of the latest fence: "PMIx", "PMI2" or "PMI"; NULL if there was none. */
+/* Returns the interface of the latest fence, "PMIx", "PMI2" or "PMI"; NULL if there was none. */
 const char *fence_interface(void)
 {
 	return latest_interface;

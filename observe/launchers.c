@@ -1,13 +1,13 @@
 /*
- * launchers.c - the launchers that Ziatest knows; there is no other list of them
+ * launchers.c - the launchers that Ziatest knows, and their only list in the code
  *
- * Off the clock; other files read the variables, and look for the daemons, on it.
+ * On the clock: looking up names, when other files ask for it.
  */
 #include "observe.h"
 
-/* mpirun creates the ranks of its own node itself. HYDRA also stands for launchers that set the same
- * variables: PALS, and Slurm with PMI-1 or PMI-2. PALS and JSM were not tried, and their daemons are
- * not known. */
+/* mpirun is also listed as a daemon, because it creates the ranks on its own node itself. HYDRA
+ * also stands for launchers that set the same variables: PALS, and Slurm with PMI-1 or PMI-2. PALS
+ * and JSM were not tried, and their daemons are not known. */
 /* clang-format off */
 const struct launcher launchers[LAUNCHERS] = {
 	[MPIRUN] = {
@@ -59,7 +59,7 @@ const struct launcher launchers[LAUNCHERS] = {
 };
 /* clang-format on */
 
-/* Returns whether NAME, up to the first dot, is in NAMES, which ends with a NULL. Debian, for
+/* Returns whether NAME, up to its first dot, is in NAMES, which ends with a NULL. Debian, for
  * example, installs mpirun as mpirun.openmpi. */
 static bool is_in(const char *name, const char *const *names)
 {
@@ -71,7 +71,7 @@ static bool is_in(const char *name, const char *const *names)
 	return false;
 }
 
-/* Returns the launcher that people start by typing NAME, or NULL. */
+/* Returns the first launcher that has the command NAME, or NULL. */
 const struct launcher *launcher_of_command(const char *name)
 {
 	for (int i = 0; i < LAUNCHERS; i++)
@@ -80,7 +80,7 @@ const struct launcher *launcher_of_command(const char *name)
 	return NULL;
 }
 
-/* Returns the launcher of which NAME is a daemon, or NULL. */
+/* Returns the launcher that has the daemon NAME, or NULL. */
 const struct launcher *launcher_of_daemon(const char *name)
 {
 	for (int i = 0; i < LAUNCHERS; i++)

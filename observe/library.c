@@ -1,14 +1,15 @@
 /*
- * library.c - the library function that each of our functions replaces, and calls: its original
+ * library.c - finds the original of each of our functions: the library function that it replaces,
+ * and then calls
  *
  * Some of our functions are called instead of a library's, because the dynamic linker searches
  * ziaprobe, or libziaprobe.so, first. original() finds the function that such a call would have
- * reached without us:
+ * reached without us. It tries these in turn:
  *
  *	reached_by()	the next one in the search order or, if there was none at the first use,
  *			that of the libraries that were loaded for the caller alone (RTLD_LOCAL)
- *	known_or()	failing that, the one that a look-up by handle has found (dlsym.c)
- *	find_anywhere()	failing that, the first in any loaded library
+ *	known_or()	the one that a look-up by handle has found (dlsym.c)
+ *	find_anywhere()	the first one in any loaded library
  *
  * Why this is not an audit library (LD_AUDIT): its la_symbind does not see the bindings of
  * libraries built with -fno-plt. Also, an audit library is loaded into a namespace of its own, so
@@ -132,9 +133,10 @@ BARE struct interposed *find_interposed(struct interposed *table, const char *na
 	return NULL;
 }
 
-/* Returns the function that CALLER would reach without OURS, or NULL if there is none. An MPI library may make
- * itself global when it starts, but libraries loaded earlier stay bound to their own functions. So
- * if there was no global function at the first use, the caller's libraries come first. */
+/* Returns the function that CALLER would reach without OURS, or NULL if there is none. An MPI
+ * library may make itself global when it starts, but libraries loaded earlier stay bound to their
+ * own functions. So if there was no global function at the first use, the caller's libraries come
+ * first. */
 function *reached_by(void *caller, struct interposed *ours)
 {
 	function *next = next_function(ours->name), *local = NULL;
@@ -147,8 +149,8 @@ function *reached_by(void *caller, struct interposed *ours)
 	return local ? local : next;
 }
 
-/* Returns the original of OURS that is known, unless its library has been closed. Otherwise, FOUND
- * becomes the known one, and is returned. */
+/* Returns the known original of OURS. If there is none, or if its library has been closed, FOUND,
+ * which may be NULL, becomes the known original, and is returned. */
 function *known_or(struct interposed *ours, function *found)
 {
 	void *address = *(void **)&ours->known;

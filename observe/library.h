@@ -1,6 +1,6 @@
 /*
- * library.h - what library.c provides to the files with functions that replace a library's: dlsym.c,
- * pmi.c and libziaprobe.c
+ * library.h - the part of library.c that only dlsym.c, pmi.c and libziaprobe.c use: their functions
+ * replace those of libraries, and call the originals
  */
 #ifndef LIBRARY_H
 #define LIBRARY_H
@@ -26,11 +26,12 @@
 
 typedef void *dlsym_fn(void *handle, const char *name);
 
-/* A function of ours that is called in the place of a library's, its original, and calls that. */
+/* One of our functions. It is called instead of a library's function, and calls that: its
+ * original. */
 struct interposed {
 	const char *name;
 	function *own;
-	function *known; /* an original that was found in another way than by the caller; or NULL */
+	function *known; /* the original for callers that would reach none; NULL if none is known */
 	enum {
 		NOT_USED,
 		GLOBAL,

@@ -7,7 +7,7 @@
  */
 #include "observe.h"
 
-/* Returns whether ENTRY, "VARIABLE=VALUE", is that of the variable NAME. */
+/* Returns whether ENTRY, "VARIABLE=VALUE", sets the variable NAME. */
 static bool is_entry_of(const char *entry, const char *name)
 {
 	size_t length = strlen(name);
@@ -15,8 +15,8 @@ static bool is_entry_of(const char *entry, const char *name)
 	return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-/* Returns whether ENTRY, "VARIABLE=VALUE", is that of a variable with which a launcher gives a rank
- * or identifies a launch. */
+/* Returns whether ENTRY, "VARIABLE=VALUE", sets a variable in which a launcher gives a rank, or
+ * identifies a launch. */
 static bool is_from_launcher(const char *entry)
 {
 	bool found = is_entry_of(entry, "PMIX_RANK");
@@ -29,8 +29,8 @@ static bool is_from_launcher(const char *entry)
 	return found;
 }
 
-/* Returns whether the environment with which this process was started has no such variable.
- * MPI_Init may have set some since. */
+/* Returns whether no such variable was set when this process was started. MPI_Init may have set
+ * some since, so getenv() would not do. */
 static bool is_environment_clean(void)
 {
 	FILE *file = fopen("/proc/self/environ", "re");

@@ -15,8 +15,8 @@
  *	    MPI_Gather()	mpi.c, as above	    end_observation()	observer.c
  *	  MPI_Finalize()	mpi.c, as above
  *
- * The files are listed in the order of their calls: each calls only those below it. The header of
- * each says what it does on the clock.
+ * The files are listed in the order of their calls: each file calls only files below it. The header
+ * of each file says what it does on the clock.
  *
  * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
  * times are in microseconds, too.
@@ -35,10 +35,11 @@ typedef void function(void); /* of any type */
 #define EXPORTED __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0) /* an address in the function that called this one */
 
-/* What a rank is doing, and how -t and --where say so, after "has": %lld is the time in ms, and %d
- * another rank. The states are in the order of a launch: in MPI_Init, in the exchange, and after it.
- * say_where() relies on this order. Rank 0 is UNCHECKED from MPI_Gather's return until its checks
- * are done. The roll call (tools/ziatest/rollcall.py) reads these texts. */
+/* What a rank is doing, and the text that -t and --where print after "rank 5 on n3 has". In the
+ * text, %lld is the time in ms, and %d is the other rank. The roll call (tools/ziatest/rollcall.py)
+ * reads these texts. The states are in the order of a launch: in MPI_Init, in the exchange, and
+ * after it. say_where() relies on this order. Rank 0 is UNCHECKED from MPI_Gather's return until
+ * its checks are done. */
 #define STATES(STATE)                                                                              \
 	STATE(IN_MPI_INIT, "spent %lld ms in MPI_Init")                                            \
 	STATE(IN_FENCE, "waited %lld ms in a fence of MPI_Init")                                   \
@@ -69,7 +70,8 @@ const char *mpi_version(void);
 
 /* ---- options.c: the arguments of main ---- */
 
-/* When a rank says what it is doing: seconds after the start, as the user gave them, or NULL */
+/* When a rank reports what it is doing, in seconds after the start: what the user typed after -t
+ * and --where, or NULL */
 struct moments {
 	const char *timeout, *where;
 };
@@ -161,7 +163,7 @@ void read_creation(struct record *record, int64_t boot);
 
 /* ---- launchers.c: the launchers that Ziatest knows ---- */
 
-/* What may stand for the number of nodes */
+/* What launched_nodes() returns if no variable has the number of nodes */
 enum nodes {
 	NOBODY_TOLD, /* the launcher tells no rank */
 	NOT_TOLD = -1, /* it tells the ranks, but has not told this one */
@@ -169,19 +171,20 @@ enum nodes {
 	IN_PMIX = -3, /* the MPI library's PMIx knows it */
 };
 
-/* A launcher. The rank and the size must be given; each list of names ends with a NULL. */
+/* A launcher: the commands that users type, the daemons that start ranks, and the variables that
+ * the launcher sets. Each list of names ends with a NULL. */
 struct launcher {
-	const char *commands[8]; /* that people type */
-	const char *daemons[8]; /* that start ranks, as in /proc/PID/stat: at most 15 characters */
-	bool daemons_wait; /* for each other, before they start any rank */
-	const char *rank, *size; /* the variables with the rank and the number of ranks */
-	const char *local_rank[4]; /* those with the rank among the ranks of its node */
-	const char *launch[4]; /* those that identify a launch */
-	const char *nodes; /* the one with the number of nodes, or NULL */
-	enum nodes nodes_otherwise; /* without that variable */
+	const char *commands[8];
+	const char *daemons[8]; /* as in /proc/PID/stat: at most 15 characters */
+	bool daemons_wait; /* whether they wait for each other before they start any rank */
+	const char *rank, *size; /* the variables that hold the rank and the number of ranks */
+	const char *local_rank[4]; /* those that hold the rank within the node */
+	const char *launch[4]; /* those that identify the launch */
+	const char *nodes; /* the one that holds the number of nodes, or NULL */
+	enum nodes nodes_otherwise; /* used if that variable is not set, or does not exist */
 };
 
-/* If no daemon can be seen, the first one in this order wins. */
+/* If no daemon can be seen, the first launcher in this order that has set its variables is used. */
 enum { MPIRUN, HYDRA, FLUX, JSM, SLURM, LAUNCHERS };
 extern const struct launcher launchers[LAUNCHERS];
 const struct launcher *launcher_of_command(const char *name);

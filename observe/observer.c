@@ -56,7 +56,8 @@ static void hold_stderr(void)
 		close(file);
 }
 
-/* Arms the alarms that the options ask for, after the start. */
+/* Arms the alarms that the options ask for. If the arguments were wrong, START is not set, and no
+ * alarm is armed. */
 static void arm_alarms(struct moments moments)
 {
 	if (!this_rank.at[START] || (!moments.timeout && !moments.where))

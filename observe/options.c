@@ -47,7 +47,7 @@ static void take_options(int *argc, char **argv, struct run *run, struct moments
 }
 
 /* Reads the arguments of main into RUN, MOMENTS and this rank's record. If they are wrong, does not
- * set START: ziaprobe.c reports the error. N is 0 if it is to be found out. */
+ * set START, and ziaprobe.c reports the error. N is 0 if Ziatest must find it out. */
 void read_arguments(int *argc, char **argv, struct run *run, struct moments *moments)
 {
 	int64_t sec, usec;

@@ -22,7 +22,8 @@ void note_nodes(int count)
 	nodes = count;
 }
 
-/* On rank 0: notes the time according to the stamps, in us, for when it is UNCHECKED. */
+/* On rank 0: notes the time according to the stamps, in us, which is printed while rank 0 is
+ * UNCHECKED. */
 void note_time(int64_t us)
 {
 	snprintf(time_text, sizeof time_text, "; the time, not checked, was %.3f ms",
@@ -108,8 +109,8 @@ void say(struct doing doing, const char *severity, const char *moment, const cha
 			print(line);
 		return;
 	}
-	/* Reading the stack may hang if that loads a library. So one rank per node prints before
-	 * that, and the others let it claim its calls first. */
+	/* Reading the stack may have to load a library, which may hang. So one rank per node prints
+	 * first. The others wait 0.2 s, so that it claims its calls before they claim theirs. */
 	if (!is_backtrace_loaded()) {
 		prints = claim(severity, doing.state, 0);
 		if (prints)

@@ -123,7 +123,7 @@ EXPORTED ssize_t write(int file, const void *data, size_t size)
 	if (is_wire(file)) {
 		asks_for_mapping = contains(data, size, "PMI_process_mapping");
 		if (contains(data, size, "cmd=")) {
-			end_wire_fence(); /* whose answer came unseen, or there was none */
+			end_wire_fence(); /* The answer, if one was due, has come unseen. */
 			interface = fence_command(data, size);
 		}
 	}
@@ -160,8 +160,8 @@ EXPORTED ssize_t read(int file, void *data, size_t size)
 	return result;
 }
 
-/* What read is in a library that was compiled with _FORTIFY_SOURCE, if the compiler does not know
- * whether SIZE bytes fit into DATA, which has ROOM bytes. */
+/* A library that was compiled with _FORTIFY_SOURCE calls this instead of read, if the compiler
+ * could not tell whether SIZE bytes fit into DATA, which has ROOM bytes. */
 EXPORTED ssize_t __read_chk(int file, void *data, size_t size, size_t room)
 {
 	if (size > room)

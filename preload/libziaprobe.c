@@ -28,9 +28,9 @@ static char *arguments; /* the value of ZIAPROBE, or NULL if this process is not
 static atomic_bool called; /* set by the first call, which is measured */
 static bool start_only; /* whether --start-only is among the arguments */
 static const char *task; /* the value of ZIASTART, or NULL */
-static const char *unmeasured; /* why a call that started MPI was not measured, or NULL */
+static const char *unmeasured; /* why a call to start MPI was not measured, or NULL */
 
-/* Copies both values, because the program may empty its environment. */
+/* Copies ZIAPROBE and ZIASTART, because the program may empty its environment. */
 static void read_environment(void)
 {
 	const char *value = getenv("ZIAPROBE"), *started = getenv("ZIASTART");
@@ -98,9 +98,9 @@ static bool is_first_rank(void)
 	return strstr(task, "rank=0;") || strstr(task, "rank=-1;");
 }
 
-/* Called when this process calls exit() with STATUS. Prints an error if the launcher has started it
- * as rank 0, and it was not measured. Prints nothing if it may be a wrapper whose child was
- * measured. */
+/* Called when this process calls exit() with STATUS, or returns it from main. Prints an error if
+ * this process is rank 0, was started by the launcher itself, and was not measured. Prints nothing
+ * if it may be a wrapper whose child was measured. */
 static void report_unmeasured(int status, void *unused)
 {
 	(void)unused;
@@ -110,20 +110,21 @@ static void report_unmeasured(int status, void *unused)
 	if (unmeasured)
 		print_error("nothing was measured: %s\n", unmeasured);
 	else if (status != 0)
-		print_error(
-			"nothing was measured: %s ended with status %d, %.1f s after the start, "
-			"before any call to MPI_Init that Ziatest can see\n",
-			program_name(), status, seconds_since_start());
+		print_error("nothing was measured: %s exited with status %d, %.1f s after the "
+			    "start, before Ziatest saw a call to MPI_Init; read the program's own "
+			    "messages\n",
+			    program_name(), status, seconds_since_start());
 	else
-		print_error("nothing was measured: %s ended, %.1f s after the start, and Ziatest "
-			    "saw no call to MPI_Init; the program must call it, and must not be "
-			    "linked statically with its MPI library, or be bound to it with "
+		print_error("nothing was measured: %s exited, %.1f s after the start, before "
+			    "Ziatest saw a call to MPI_Init; the program must call MPI_Init, and "
+			    "must be linked dynamically with its MPI library, without "
 			    "RTLD_DEEPBIND\n",
 			    program_name(), seconds_since_start());
 }
 
-/* Returns whether this process, called NAME, is a launcher or its daemon, and not a rank. The ranks
- * of others are found by is_of_other_launch(). 'flux python' may be a rank. */
+/* Returns whether this process, called NAME, is a launcher, or a daemon of one, rather than a rank.
+ * The command flux does not count, because 'flux python' may be a rank. is_of_other_launch() finds
+ * the ranks that such a launcher has started. */
 static bool is_launcher(const char *name)
 {
 	const struct launcher *launcher = launcher_of_command(name);
@@ -131,8 +132,9 @@ static bool is_launcher(const char *name)
 	return (launcher && launcher != launchers + FLUX) || launcher_of_daemon(name);
 }
 
-/* Notes that the libraries are loaded. What a launcher starts gets neither this library nor our
- * start. MPI itself starts orted, and nobody awaits the job of sbatch. Leaves errno as it was. */
+/* Notes that the libraries are loaded. If this process is a launcher, prints a warning, and keeps
+ * this library and our start from what it starts. There is no warning for orted, which MPI itself
+ * starts, or for sbatch, whose job nobody waits for. Leaves errno as it was. */
 __attribute__((constructor)) static void begin_process(void)
 {
 	const char *name = program_invocation_short_name;
@@ -142,14 +144,16 @@ __attribute__((constructor)) static void begin_process(void)
 	if (arguments && !called && is_launcher(name)) {
 		if (launched_world().rank <= 0 && launcher_of_command(name) &&
 		    strcmp(name, "sbatch") != 0)
-			print_warning("%s runs within the measured launch; what it starts is not "
-				      "measured, unless you put ziatest directly before it\n",
-				      name);
+			print_warning(
+				"%s runs within the measured launch; the ranks that it starts "
+				"are not measured; to measure them, put ziatest directly "
+				"before it\n",
+				name);
 		clean_environment();
 		arguments = NULL;
 	} else if (arguments && !called) {
 		note_libraries_loaded();
-#ifdef __GLIBC__ /* Others have no such function. */
+#ifdef __GLIBC__ /* Other C libraries, such as musl, have no on_exit(). */
 		on_exit(report_unmeasured, NULL);
 #endif
 	}
@@ -254,7 +258,7 @@ static int measure(const struct call *call, void *address)
 	return result;
 }
 
-/* Carries out CALL, which is not measured because of REASON, and says so. Returns its result. */
+/* Carries out CALL without measuring it, and prints the REASON. Returns its result. */
 static int leave_unmeasured(const struct call *call, const char *reason)
 {
 	int result;
@@ -328,7 +332,8 @@ EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 
 	if (arguments && !called && !unmeasured) {
 		snprintf(reason, sizeof reason,
-			 "%.250s uses MPI Sessions; only a start by MPI_Init can be measured",
+			 "%.250s uses MPI Sessions, which Ziatest cannot measure; measure ziaprobe "
+			 "instead",
 			 program_name());
 		unmeasured = reason;
 		if (start_only && launched_world().rank <= 0)

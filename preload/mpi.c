@@ -49,8 +49,8 @@ static const struct {
 	MPI_FUNCTIONS(MPI_ENTRY)};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* Looks up the functions, given INIT, with which the program starts MPI. Returns the name of the
- * first one that is missing, or NULL. */
+/* Looks up the functions, first in the library of INIT, the function with which the program starts
+ * MPI. Returns the name of the first one that is missing, or NULL. */
 static const char *find_functions(void (*init)(void))
 {
 	const char *missing = NULL;
@@ -80,7 +80,7 @@ static void use_same_library(void)
 		*(void **)&PMPI_Initialized = found;
 }
 
-/* What a binary interface defines MPI's constants as */
+/* The values that a binary interface gives to MPI's constants */
 struct constants {
 	MPI_Comm world;
 	MPI_Datatype byte, int64;
@@ -119,18 +119,18 @@ static void *object(const char *name, const char *library)
 	return copy ? copy : find_in_file(library, name);
 }
 
-/* Stores the constants of the library, or libraries, that the functions belong to. Returns whether
- * its binary interface is known. */
+/* Stores the constants of the library, or libraries, to which the functions belong. Returns false
+ * if their binary interface is not known. */
 static bool find_constants(struct constants *constants)
 {
-	const char *open_mpi = NULL; /* a library */
-	const void *searched = NULL; /* the last one */
+	const char *open_mpi = NULL; /* the path of its library, if there is one */
+	const void *searched = NULL; /* the library that was searched last */
 	bool is_standard = false;
 	Dl_info library;
 
 	for (int i = 0; i < FUNCTIONS; i++) {
 		if (!dladdr(*(void **)functions[i].variable, &library) ||
-		    library.dli_fbase == searched) /* like most */
+		    library.dli_fbase == searched) /* true of most */
 			continue;
 		searched = library.dli_fbase;
 		is_standard |= is_standard_library(library.dli_fname);
@@ -174,8 +174,9 @@ const char *find_mpi(void (*init)(void))
 	}
 	if (!find_constants(&constants)) {
 		snprintf(reason, sizeof reason,
-			 "Ziatest does not know the MPI library of %s, \"%.200s\"", program_name(),
-			 mpi_version());
+			 "Ziatest does not know the MPI library of %s, \"%.100s\"; measure a "
+			 "ziaprobe that is built with it instead",
+			 program_name(), mpi_version());
 		return reason;
 	}
 	MPI_COMM_WORLD = constants.world;

@@ -25,7 +25,7 @@ from() {
 blamed() {
 	then='the corrected time is [0-9]+\.[0-9]{2,3} m?s'
 	case $6 in
-	*unknown) then='there is no corrected time because [^|]* is unknown' ;;
+	*unknown) then='there is no corrected time, because [^|;]*' ;;
 	esac
 	expect "$1" 0 "$(from "$3" "$2" "$4")" "$result" "?ziaprobe: warning: ziaprobe does .*" \
 		"ziaprobe: warning: the clock of $5; $then; synchronise the clocks and run again"

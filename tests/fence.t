@@ -351,7 +351,7 @@ int main(void)
 	raise(SIGUSR2); /* has no room, at 13 */
 	print_result("all that was written", read(wire[1], large, sizeof large));
 	command("cmd=barrier_in"); /* 14 15 */
-	raise(SIGUSR1); /* Its answer has not been seen. */
+	raise(SIGUSR1); /* Another command: the answer to the one above has come unseen. */
 	print_count("seven");
 	close(wire[1]);
 	command("cmd=barrier_in"); /* 16 */

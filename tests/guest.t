@@ -210,7 +210,7 @@ END
 
 # nothing PROGRAM: a pattern for the line that says so
 nothing() {
-	echo "$error nothing was measured: $1 ended, [0-9.]+ s after the start, and Ziatest saw no .*"
+	echo "$error nothing was measured: $1 exited, [0-9.]+ s after the start, before Ziatest .*"
 }
 
 # check_thread: prints the ranks of which the thread's 300 ms are missing from cpu, or of which cpu,
@@ -292,7 +292,7 @@ add_cases() {
 
 	# Nothing is measured.
 	unknown="$error nothing was measured: Ziatest does not know the MPI library of foreign, \
-\"Foreign 2\.30, 2026\""
+\"Foreign 2\.30, 2026\"; measure a ziaprobe .*"
 	expect foreign 0 "../ziatest 2 '$srun' $tmp/foreign 1" "$unknown"
 	expect unranked 0 "../ziatest 1 'env -u SLURM_STEP_NUM_TASKS -u SLURM_PROCID N={}' \
 		$tmp/foreign 1" "$unknown"
@@ -300,12 +300,12 @@ add_cases() {
 		"$error nothing was measured: serial calls the MPI_Init of .*/libstub\.so, a .*"
 	expect deep 0 "../ziatest 2 '$srun' $unseen $dir/deep.so start" "$(nothing unseen)"
 	draw_number 99
-	ended='ended with status'
-	before='s after the start, before any call to MPI_Init that Ziatest can see'
+	ended='exited with status'
+	before='s after the start, before Ziatest saw a call to MPI_Init; read the .*'
 	expect status $drawn "../ziatest 2 '$srun' perl -e 'exit $drawn'" \
 		"$error nothing was measured: perl $ended $drawn, [0-9.]+ $before"
 	expect status-256 0 "../ziatest 2 '$srun' perl -e 'exit 256'" "$(nothing perl)"
-	# In the process that the launcher has started, but not in its forks
+	# A fork that exits prints nothing. The process that the launcher started prints an error.
 	expect ends-in-fork 0 "../ziatest 2 '$srun' perl -e 'fork || exit 3; wait'"
 	expect ends-later 3 "../ziatest 2 '$srun' perl -e '%ENV = (); sleep 2; exit 3'" \
 		"$error nothing was measured: perl $ended 3, [2-9][0-9]*[.][0-9] $before"
@@ -448,7 +448,7 @@ for mpi in mpich openmpi; do
 	if [ -e "$dir/starts" ]; then
 		expect both 0 "$launch ../starts both $node" "$result"
 		expect session 0 "../ziatest 2 '$srun' ../starts session" \
-			"$error nothing was measured: starts uses MPI Sessions; .*"
+			"$error nothing was measured: starts uses MPI Sessions, .*"
 	fi
 	# A tracer is preloaded before libziaprobe.so, or the program is linked with it.
 	tracer="REAL_MPI=$library ../ziatest 2 '$srun'"

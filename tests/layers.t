@@ -22,7 +22,7 @@ ok 'explain/ compiles without MPI' sh -c "cd '$tmp/explain' && cc -c '$top'/expl
 listed() {
 	sed -n 's|^/[*] ---- \([a-z]*\)[.]c:.*|\1|p' observe/observe.h
 }
-# calls_up: prints the calls of functions in files that are listed above those of their callers
+# calls_up: prints each call of a function whose file is listed above the caller's
 calls_up() {
 	for file in $(listed); do
 		nm "$tmp/objects/$file.o" | awk -v file="$file" '{ print file, $NF, $(NF - 1) }'

@@ -21,7 +21,8 @@ work="$ms,$ms,$ms,[0-9]+"	# cpu_ms to faults
 outlier="(,,,,,|[a-z]+,[0-7],n[1-4],$ms,(cpu|cpu_wait|blocked)?,[1-4])"
 error='ziaprobe: error:'
 others='( and 1 more rank there| and [1-7] more ranks?, on [2-4] of 4 nodes [(]n\[[-1-4,]+\][)])?'
-share='( [(]2 ranks share 1 CPU; slurmstepd may use no more[)])?'	# if this machine has only one
+limited='their parent, is also limited to 1'
+share="( [(]2 ranks share 1 CPU; slurmstepd, $limited[)])?"	# if this machine has only one
 next='(next: add --where [0-9]+[.][0-9] to see the calls that n[1-4] is in\|)?'
 kind="(, mostly (on the CPU|waiting for a CPU$share|blocked))?"
 
@@ -269,12 +270,14 @@ for mpi in mpich openmpi; do
 	cd "$top" || exit 1
 done
 
-# shared LAUNCH-LINE EXPECTED: whether the outlier, which may also be another phase, soon says this
+# shared LAUNCH-LINE EXPECTED: succeeds if the outlier's line has EXPECTED. Another phase may be the
+# outlier, so callers poll.
 shared() {
-	timeout 60 ./ziatest -v 2 "$1" 2>&1 | tee "$tmp/shared" | grep -q -E "^outlier: .*[(]2 ranks $2[)]"
+	timeout 60 ./ziatest -v 2 "$1" >"$tmp/shared" 2>&1
+	grep -q -E "^outlier: .*[(]2 ranks share 1 CPU; $2[)]" "$tmp/shared"
 }
 cpu=$(taskset -pc $$ | sed "s/.*: *//; s/[-,].*//")
-# The ranks may use one CPU, and the daemon that has started them no more, or all of them.
+# The ranks may use one CPU. The daemon that started them may use only that CPU, or all CPUs.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for mpi in mpich openmpi; do
 	has_mpi $mpi || continue
@@ -288,9 +291,9 @@ for mpi in mpich openmpi; do
 		continue
 	fi
 	ok "$mpi: the daemon is bound, and so are the ranks" poll 100 \
-		shared "taskset -c $cpu $launcher" "share 1 CPU; $daemon may use no more"
+		shared "taskset -c $cpu $launcher" "$daemon, $limited"
 	ok "$mpi: only the ranks are bound" poll 100 \
-		shared "$launcher {} taskset -c $cpu" "share 1 CPU; $daemon may use $(nproc)"
+		shared "$launcher {} taskset -c $cpu" "$daemon, their parent, may use $(nproc)"
 	cd "$top" || exit 1
 done
 finish

@@ -223,6 +223,11 @@ class Odd(Case):
                        'nothing from n3\nnext: look at what the nodes that do not wait are doing; '
                        'they are half of all nodes or more', 'n[1-4]')
 
+    def test_names_of_nodes_with_a_domain_that_the_ranks_do_not_print(self):
+        text = output(4, silent={3})
+        self.is_called(text, '3 nodes wait in a fence\nnothing from n3.x.org\n--exclude=n3.x.org',
+                       ','.join('n%d.x.org' % node for node in range(1, 5)))
+
     def test_names_that_differ_after_the_first_dot(self):
         text = output(5, {2}, name='n1.r%d')
         self.is_called(text, in_init('rank 2 on n1.r2 has') + '\n4 nodes wait in a fence\n'

@@ -31,8 +31,8 @@ cd "$here" || exit 1
 unset LD_PRELOAD ZIAPROBE OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK FLUX_TASK_RANK SLURM_PROCID
 library=$bin/libziaprobe.so
 ziastart=$bin/ziastart
-# USEC is the process id, because a test of another installation may run on this node at this time,
-# and ziastart prints an error once per launch and node.
+# USEC is the process id, so that each run of this test is a launch of its own: ziastart prints an
+# error only once per launch and node, and another run may be in progress here.
 all="[] $library 1,$$,0"
 
 # started NAME EXPECTED ENV-ARGUMENT...: passes if env, given ENV-ARGUMENTs, prints EXPECTED

@@ -2,7 +2,7 @@
  * ziastart - starts a program in each task of a launch, so that libziaprobe.so measures it
  *
  *	ziastart SEC USEC N [OPTION...] -- PROGRAM [ARGUMENT...]
- *	ziastart --launchers		prints names that tools/check needs
+ *	ziastart --launchers		prints launchers' commands and variables, for tools/check
  *
  * ziatest puts ziastart between the launcher and the program, because only a process of the task
  * sees the LD_PRELOAD that the launcher, its plugins and a task prolog have set. ziastart appends
@@ -10,9 +10,9 @@
  * is linked statically if possible: it then starts faster, needs nothing from the container in
  * which it runs, and does not load the libraries in LD_PRELOAD itself.
  *
- * On the clock: all of it. Messages begin with "ziaprobe", like those of the library. Exit status:
- * 2 after a usage error; 126 if PROGRAM cannot be started; 127 if it cannot be found, or if the
- * library cannot be read.
+ * On the clock: all of it, except --launchers. Messages begin with "ziaprobe", like those of the
+ * library. Exit status: 2 after a usage error; 126 if PROGRAM cannot be started; 127 if it cannot
+ * be found, or if the library cannot be read.
  */
 #include "../../observe/observe.h"
 
@@ -144,8 +144,8 @@ static bool is_elf(const char *path, bool *is_static)
 	return memcmp(file.head.e_ident, ELFMAG, SELFMAG) == 0;
 }
 
-/* Prints what a script needs to know of launchers, a line each: "command NAME", and "rank LOCAL RANK
- * SIZE", the variables for the rank on the node, the rank and the number of ranks. */
+/* Prints lines for a script. "command NAME" is a command of a launcher. "rank LOCAL RANK SIZE"
+ * names the variables that hold the rank within the node, the rank, and the number of ranks. */
 static void print_launchers(void)
 {
 	for (const struct launcher *each = launchers; each < launchers + LAUNCHERS; each++) {

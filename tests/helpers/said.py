@@ -16,7 +16,7 @@ programs = []
 
 
 def what(state, ms=58000, partner=-1):
-    """What a rank has been doing for MS; STATE is that of observe.h."""
+    """Returns what a rank has been doing for MS. STATE is a name in observe.h."""
     return What(STATES.index(state), ms, partner)
 
 

@@ -49,9 +49,9 @@ def fold(hosts, for_slurm=False):
     return ','.join(folded)
 
 def common_domain(hosts):
-    """Returns the domain that is left out of the names of HOSTS: what all have in common at their
-    ends, from a dot on, and behind the first dot of each. It never begins with a digit, so that
-    addresses stay whole. explain/hostlist.c has the same rule."""
+    """Returns the domain that is left out of the names of HOSTS, in lower case. It is the longest
+    ending that begins with a dot and is the same, ignoring case, in all names. No digit follows its
+    first dot, so that addresses stay whole. explain/hostlist.c has the same rule."""
     shared = []
     for parts in zip(*(host.lower().split('.')[:0:-1] for host in hosts)):
         if len(set(parts)) > 1:

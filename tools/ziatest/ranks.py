@@ -35,7 +35,7 @@ class Ranks:
         self.warm = 0  # nodes on which no rank read a page of a file
         self.hosts = []
         self.parts = {part: array.array('f') for part in PARTS}  # the largest of all ranks
-        self.daemons = array.array('d')  # when that of each node's first rank was created
+        self.daemons = array.array('d')  # when that of each node's first rank was created, in ms
         self.own = array.array('f')  # the largest sum of parts that a rank has
         self.slowest = []  # this rank
         for _, ranks in itertools.groupby(file.rows(Rank), operator.attrgetter('node')):
@@ -103,10 +103,11 @@ class Ranks:
                 for place in dict.fromkeys([*first, *sorted(marks, key=order.index)])]
 
 def find_staircase(daemons, least):
-    """Returns (step, {place: ms}) if the launcher started its DAEMONS one after another: at least
-    STAIRCASE of them, each at most twice the median step (and a tick) after the one before it, and
-    the last one at least LEAST after the first. One may leave the steps, and is not counted: the
-    dict tells how much later than its turn it came. Otherwise, returns (NaN, {}).
+    """Returns (mean step, {place: ms}) if the launcher started its DAEMONS one after another. This
+    is so if there are at least STAIRCASE daemons, if each was created at most twice the median step
+    (and a tick) after the one before it, and if the last one was created at least LEAST ms after
+    the first. One daemon may have a longer step: it is left out of these conditions, and the dict
+    has its place, and how much later than its turn it came. Otherwise, returns (NaN, {}).
     explain/path.c has the same rule."""
     order = sorted((round(1000 * created), place)  # in us, without errors of rounding
                    for place, created in enumerate(daemons) if created == created)
@@ -129,8 +130,9 @@ def least_lateness(time):
 def nodes_of(launches, fewest):
     """Returns the Nodes of launches, sorted by name. A node's excess in a part is the median over
     the launches of how far it exceeds the median of all nodes; NaN if fewer than FEWEST launches
-    have the part. If daemons were started one after another, only their order makes one exceed the
-    median, so what counts is how much later than its turn it came."""
+    have the part. If the daemons of a launch were started one after another, a node may exceed the
+    median only because it comes late in their order. So its excess in that part is how much later
+    than its turn its daemon came."""
     found = collections.defaultdict(dict)  # by host and part
     for part in PARTS:
         excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch

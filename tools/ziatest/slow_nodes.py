@@ -30,7 +30,7 @@ def slow_lines(slow, count, launches):
     if steps:
         where = f'in {len(steps)} of {len(launches)} launches, ' if launches[1:] else ''
         text = f'{where}the launcher started its daemons one after another, ' \
-            f'{duration(median(steps))} apart'
+            f'{duration(median(steps))} apart on average'
         yield text[:1].upper() + text[1:]
 
 def slow_title(slow, count):
