@@ -425,6 +425,8 @@ for mpi in mpich openmpi; do
 	printf '%s\n' '#!/bin/sh' '"$@"' 'exit' >"$dir/mpiexec"
 	chmod +x "$dir/mpiexec"
 	expect named 0 "../ziatest 2 '$srun' ../mpiexec ../guest plain" "$result" "$one_node"
+	cp "$dir/guest" "$dir/flux"	# as 'flux python' may be a rank
+	expect named-flux 0 "../ziatest 2 '$srun' ../flux plain" "$result" "$one_node"
 
 	# The library is missing on one node, for whose ranks the others would wait.
 	mkdir "$dir/full"

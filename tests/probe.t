@@ -143,7 +143,12 @@ ziatest appends ziaprobe itself, so do not name it in the launcher" \
 	expect clean-by-hand 0 "srun -n 1 sh -c 'sleep 1
 		../cleaner ../ziaprobe \$(../at now) 1'" "$result" "$one_node" \
 		'ziaprobe: warning: ziaprobe cannot tell which clock gave the start .*'
-
+	# One process that a launcher has told something is the only one.
+	for told in SLURM_JOB_ID=1 PMIX_RANK=0; do
+		expect told-$told 0 "../ziatest 1 'srun -N 1 -n 1 --ntasks-per-node={} \
+			../cleaner env $told'" "$result" "$one_node" \
+			'ziaprobe: warning: ziaprobe cannot tell which clock gave the start .*'
+	done
 
 	# Files. If one cannot be written, an error follows the result, and the other is still
 	# written. If another program wrote either of them, there is no result. A pipe is not read.
