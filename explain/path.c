@@ -106,31 +106,38 @@ static int list_daemons(const struct run *run, struct daemon *daemons, int64_t *
 	return count;
 }
 
-enum { STAIRCASE = 5 }; /* nodes, at least */
+/* A staircase has at least so many nodes, and a median step that ticks cannot have made. */
+enum { STAIRCASE = 5, LEAST_STEP = 2 * TICK };
 
 /* Fills in OUTLIER if the launcher started its daemons one after another. This is so if there are
  * at least STAIRCASE daemons, if each was created at most twice the median step (and a tick) after
  * the one before it, and if the last one was created at least LEAST us after the first. Then a node
  * is not slow merely because other nodes come first. One daemon may have a longer step: it is left
- * out of these conditions, and is the outlier if it came at least LEAST us later than its turn.
+ * out of these conditions, and is the outlier if it came at least LEAST us later than its turn. Its
+ * own turn may then be empty, so that another step is twice as long as the others.
  * tools/ziatest/ranks.py has the same rule. */
 static void find_staircase(const struct run *run, int64_t least, struct outlier *outlier)
 {
 	static struct phase late;
 	struct daemon *daemons = run->new_array(run->size / run->n, sizeof *daemons), last;
-	int64_t rise, most;
+	int64_t rise, median, most;
 	int count = list_daemons(run, daemons, &rise);
+	bool leaves;
 
 	if (count >= STAIRCASE) {
-		most = 2 * daemons[count / 2].step + TICK;
+		median = daemons[count / 2].step;
+		most = 2 * median + TICK;
 		last = daemons[count - 1];
-		if (last.step > most) {
+		leaves = last.step > most;
+		if (leaves) {
 			rise -= last.step;
+			most += median;
 			count--;
 		}
-		if (count >= STAIRCASE && daemons[count - 1].step <= most && rise >= least)
+		if (count >= STAIRCASE && daemons[count - 1].step <= most && median >= LEAST_STEP &&
+		    rise >= least)
 			outlier->step = rise / (count - 1);
-		if (outlier->step > 0 && last.step > most && last.step - outlier->step >= least) {
+		if (outlier->step > 0 && leaves && last.step - outlier->step >= least) {
 			late = find_phase(run, last.rank, PARENT_CREATED);
 			outlier->phase = &late;
 			outlier->excess = last.step - outlier->step;

@@ -202,12 +202,14 @@ static bool waits_for_daemons(const struct process *parent)
 			    (launcher == launchers + HYDRA && getenv("I_MPI_HYDRA_UUID")));
 }
 
-/* Returns the number of CPUs on which PROCESS may run, or 0 if it is not known. */
+/* Returns the number of CPUs to which PROCESS can bind its children, or 0 if it is not known, as
+ * with slurmstepd, which may run on CPUs that the job does not have. */
 static int count_cpus(const struct process *process)
 {
 	cpu_set_t cpus[8] = {0}; /* 8192 CPUs, the most that Linux supports */
 
-	if (process->id == 0 || sched_getaffinity(process->id, sizeof cpus, cpus) != 0)
+	if (process->id == 0 || launcher_of_daemon(process->name) == launchers + SLURM ||
+	    sched_getaffinity(process->id, sizeof cpus, cpus) != 0)
 		return 0;
 	return CPU_COUNT_S(sizeof cpus, cpus);
 }

@@ -55,6 +55,7 @@ int wire_nodes(void)
 static const char init_command[] = "cmd=init";
 
 static ssize_t (*library_read)(int file, void *data, size_t size);
+static ssize_t (*library_read_chk)(int file, void *data, size_t size, size_t room);
 static ssize_t (*library_write)(int file, const void *data, size_t size);
 
 /* Looks these up before main, so that no look-up happens in a signal handler. Until then, the raw
@@ -62,6 +63,7 @@ static ssize_t (*library_write)(int file, const void *data, size_t size);
 __attribute__((constructor)) static void find_read_and_write(void)
 {
 	library_read = (__typeof__(library_read))next_function("read");
+	library_read_chk = (__typeof__(library_read_chk))next_function("__read_chk");
 	library_write = (__typeof__(library_write))next_function("write");
 }
 
@@ -164,6 +166,9 @@ EXPORTED ssize_t read(int file, void *data, size_t size)
  * could not tell whether SIZE bytes fit into DATA, which has ROOM bytes. */
 EXPORTED ssize_t __read_chk(int file, void *data, size_t size, size_t room)
 {
+	if (size > room && library_read_chk)
+		return library_read_chk(file, data, size,
+					room); /* which prints an error, and aborts */
 	if (size > room)
 		abort();
 	return read(file, data, size);

@@ -22,7 +22,7 @@ outlier="(,,,,,|[a-z]+,[0-7],n[1-4],$ms,(cpu|cpu_wait|blocked)?,[1-4])"
 error='ziaprobe: error:'
 others='( and 1 more rank there| and [1-7] more ranks?, on [2-4] of 4 nodes [(]n\[[-1-4,]+\][)])?'
 limited='their parent, is also limited to 1'
-share="( [(]2 ranks share 1 CPU; slurmstepd, $limited[)])?"	# if this machine has only one
+share='( [(]2 ranks share 1 CPU[)])?'	# if this machine has only one
 next='(next: add --where [0-9]+[.][0-9] to see the calls that n[1-4] is in\|)?'
 kind="(, mostly (on the CPU|waiting for a CPU$share|blocked))?"
 

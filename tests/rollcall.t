@@ -228,6 +228,25 @@ class Odd(Case):
         self.is_called(text, '3 nodes wait in a fence\nnothing from n3.x.org\n--exclude=n3.x.org',
                        ','.join('n%d.x.org' % node for node in range(1, 5)))
 
+    @each(('parts of racks', 'n{0}.rack{1}.x.org', 'n{0}'),
+          ('another domain', 'n{0}.rack{1}.x', 'n{0}.other.y'))
+    def names_of_slurm_without(self, name, listed):
+        """The names that the ranks print differ behind the first dot, too."""
+        text = ''.join(says(node, what('IN_MPI_INIT') if node == 3 else FENCE, POLL * (node == 3),
+                            rank=PPN * (node - 1), size=10,
+                            name=name.format('%d', node // 3))
+                       for node in range(1, 5))
+        shown = listed.format('[3,5]') if listed == 'n{0}' else 'n3.other.y,n5.other.y'
+        self.is_called(text, in_init('rank 4 on %s has' % listed.format(3)) + '\n3 nodes wait in a '
+                       'fence\nnothing from %s\n--exclude=%s' % (listed.format(5), shown),
+                       ','.join(listed.format(node) for node in range(1, 6)))
+
+    def test_names_with_and_without_a_domain(self):
+        text = says(1, FENCE, size=4, name='n%d.r.x') + says(1, INIT, POLL, rank=2, size=4)
+        self.is_called(text, in_init('rank 2 on n1 has') + '\nrank 0 on n1.r.x waits in a fence\n'
+                       'next: look at what the nodes that do not wait are doing; they are half of '
+                       'all nodes or more')
+
     def test_names_that_differ_after_the_first_dot(self):
         text = output(5, {2}, name='n1.r%d')
         self.is_called(text, in_init('rank 2 on n1.r2 has') + '\n4 nodes wait in a fence\n'

@@ -163,6 +163,13 @@ there, [0-9]+[.][0-9]{3} s later than its turn; $stairs" ''
 		"$(tools/summarize "$tmp/late-$round/ranks" | sed '1,2d' | paste -s -d ' ' -)" \
 		"Slow nodes: 1 of $nodes, $host; .* The launcher started its daemons one after .*"
 done
+# The processes of the last node are created late.
+export STAIRS="$step $late 0 20000"
+launch spawn "$nodes" 2 20 n 99 99 1 "spawn of rank [0-9]+ on $host and 1 more rank there, \
+[0-9]+[.][0-9]{3} s above the median; $stairs" ''
+like 'spawn: the slow nodes' \
+	"$(tools/summarize "$tmp/spawn/ranks" | sed '1,2d' | paste -s -d ' ' -)" \
+	"Slow nodes: 1 of $nodes, $host; .* The launcher started its daemons one after .*"
 unset STAIRS
 # A clock that is 3 s behind
 launch behind 4 2 100 n 9 9 1 none '' 3

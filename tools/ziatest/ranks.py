@@ -114,11 +114,14 @@ def find_staircase(daemons, least):
     steps = sorted((after - before, place) for (before, _), (after, place) in zip(order, order[1:]))
     if not steps[STAIRCASE - 2:]:
         return math.nan, {}
-    most = 2 * steps[(len(steps) - 1) // 2][0] + 1000 * TICK
-    last, place = steps[-1]
+    median_step, (last, place) = steps[(len(steps) - 1) // 2][0], steps[-1]
+    most = 2 * median_step + 1000 * TICK
     leaves = last > most
+    if leaves:
+        most += median_step  # Its own turn may be empty.
     regular = [step for step, _ in (steps[:-1] if leaves else steps)]
-    if len(regular) < STAIRCASE - 1 or regular[-1] > most or sum(regular) < 1000 * least:
+    if len(regular) < STAIRCASE - 1 or regular[-1] > most or sum(regular) < 1000 * least or \
+            median_step < 2000 * TICK:
         return math.nan, {}
     usual = sum(regular) / len(regular)
     return usual / 1000, {place: (last - usual) / 1000} if leaves else {}
@@ -137,12 +140,14 @@ def nodes_of(launches, fewest):
     for part in PARTS:
         excess = collections.defaultdict(lambda: array.array('f'))  # by host, in each launch
         for ranks in launches:
-            middle = median(ranks.parts[part])
-            for place, (host, of_node) in enumerate(zip(ranks.hosts, ranks.parts[part])):
-                if part == PARTS[0] and ranks.step == ranks.step and of_node == of_node:
-                    excess[host].append(ranks.off_step.get(place, 0))
-                else:
-                    excess[host].append(of_node - middle)
+            times, late = ranks.parts[part], {}
+            if part == PARTS[0] and ranks.step == ranks.step:
+                late = ranks.off_step
+                times = [time - (daemon if daemon == daemon else 0)
+                         for time, daemon in zip(times, ranks.daemons)]
+            middle = median(times)
+            for place, (host, of_node) in enumerate(zip(ranks.hosts, times)):
+                excess[host].append(of_node - middle + late.get(place, 0))
         for host, of_launches in excess.items():
             found[host][part] = median(of_launches, fewest)
     hosts, nodes = launches[0].hosts, []
