@@ -42,6 +42,11 @@ is 'observe.h lists the files in the order of their calls' "$(calls_up)" ''
 is 'observe.h lists all files' "$(listed | sort | paste -s -d ' ' -)" \
 	"$(cd "$tmp/objects" && printf '%s\n' *.o | sed 's/[.]o$//; /^mpi$/d' | paste -s -d ' ' -)"
 
+# A function without an entry would find no function to call.
+is 'all functions that enter a fence are in their table' \
+	"$(nm "$tmp/objects/pmi.o" | sed -n 's/.* T \(PMI\)/\1/p' | sort)" \
+	"$(sed -n 's/.*{.name = "\(PMI[^"]*\)".*/\1/p' observe/pmi.c | sort)"
+
 for mpi in mpich openmpi; do
 	has_mpi $mpi || continue
 	quick_build $mpi
