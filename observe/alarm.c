@@ -32,7 +32,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { TIMERS = 3, NO_TIMER = -1 };
+enum { TO_THREAD, TO_PROCESS, KILL, TIMERS, NO_TIMER = -1 };
 
 static struct {
 	const char *name, *severity, *moment; /* for messages */
@@ -107,15 +107,15 @@ static void start_timer(int timer, int64_t us, int interval)
  * any thread may handle, ends the process, or else the kernel does. */
 static void time_out(int signal)
 {
-	int before = atomic_fetch_add(&timed_out, 1);
-
 	(void)signal;
-	if (before == 1)
+	switch (atomic_fetch_add(&timed_out, 1)) {
+	case 0:
+		say_at(TIMEOUT, find_doing());
+		sleep_second();
+		break;
+	case 1:
 		return;
-	if (before > 1)
-		_exit(124);
-	say_at(TIMEOUT, find_doing());
-	sleep_second();
+	}
 	_exit(124);
 }
 
@@ -147,24 +147,25 @@ static void delete_timers(enum alarm alarm)
  * and returns false. */
 static bool create_timers(enum alarm alarm, int signal)
 {
-	int *timer = alarms[alarm].timer, count = 0;
+	int *timer = alarms[alarm].timer;
+	bool failed;
 
 	for (int i = 0; i < TIMERS; i++)
 		timer[i] = NO_TIMER;
-	timer[count++] = create_timer(signal, (pid_t)syscall(SYS_gettid));
+	timer[TO_THREAD] = create_timer(signal, (pid_t)syscall(SYS_gettid));
+	failed = timer[TO_THREAD] == NO_TIMER;
 	if (alarm == TIMEOUT) {
-		timer[count++] = create_timer(signal, 0);
-		timer[count++] = create_timer(SIGKILL, 0);
+		timer[TO_PROCESS] = create_timer(signal, 0);
+		timer[KILL] = create_timer(SIGKILL, 0);
+		failed |= timer[TO_PROCESS] == NO_TIMER || timer[KILL] == NO_TIMER;
 	}
-	for (int i = 0; i < count; i++)
-		if (timer[i] == NO_TIMER) {
-			delete_timers(alarm);
-			print_warning("cannot set %s; raise ulimit -i on this node, or permit "
-				      "timer_create\n",
-				      alarms[alarm].name);
-			return false;
-		}
-	return true;
+	if (failed) {
+		delete_timers(alarm);
+		print_warning("cannot set %s; raise ulimit -i on this node, or permit "
+			      "timer_create\n",
+			      alarms[alarm].name);
+	}
+	return !failed;
 }
 
 /* Arranges for the handler of ALARM to be called SECONDS after the start. If that moment has
@@ -196,10 +197,10 @@ void arm(enum alarm alarm, const char *seconds)
 	/* The inherited mask may block it. */
 	sigprocmask(SIG_UNBLOCK, &signals, &alarms[alarm].old_mask);
 	if (alarm == TIMEOUT) {
-		start_timer(timer[1], left + 1000000, 1);
-		start_timer(timer[2], left + 2900000, 0);
+		start_timer(timer[TO_PROCESS], left + 1000000, 1);
+		start_timer(timer[KILL], left + 2900000, 0);
 	}
-	start_timer(timer[0], left, 0); /* last, because the signal may come at once */
+	start_timer(timer[TO_THREAD], left, 0); /* last, because the signal may come at once */
 }
 
 /* Undoes what arm() has done, if it was called for ALARM. */

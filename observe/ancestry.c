@@ -5,7 +5,8 @@
  *
  *	describe_task()		in ziastart
  *	is_of_other_launch()	in libziaprobe.so
- *	nearest_launcher()	if the launchers' variables disagree or do not match MPI_COMM_WORLD
+ *	nearest_launcher()	if the launchers' variables disagree or do not match
+ *				MPI_COMM_WORLD, or to find N if not exactly one launcher set any
  *	was_created_by_daemon()	if they are missing, and MPI_COMM_WORLD has one process
  */
 #include "observe.h"
@@ -53,6 +54,11 @@ static struct process read_process(const char *path)
 	return process;
 }
 
+static struct process this_process(void)
+{
+	return read_process("/proc/self/stat");
+}
+
 /* Returns the parent of PROCESS. If /proc hides the processes of other users (hidepid), only the
  * name can be known, and only if the parent is slurmstepd, because that sets SLURM_TASK_PID. */
 static struct process read_parent(struct process process)
@@ -93,7 +99,7 @@ const char *describe_task(void)
 {
 	static char text[1000];
 
-	identify(read_process("/proc/self/stat"), text, sizeof text);
+	identify(this_process(), text, sizeof text);
 	for (int i = 0; i < LAUNCHERS; i++)
 		for (const char *const *name = launchers[i].launch; *name; name++)
 			describe_variable(*name, text + strlen(text), sizeof text - strlen(text));
@@ -112,7 +118,7 @@ static bool is_same(struct process process, const char *task)
 /* Returns whether this process is TASK, and not one that TASK has started. TASK may be NULL. */
 bool is_task(const char *task)
 {
-	return task && is_same(read_process("/proc/self/stat"), task);
+	return task && is_same(this_process(), task);
 }
 
 /* Returns whether this process belongs to another launch, started by TASK or by a descendant of
@@ -133,7 +139,7 @@ bool is_of_other_launch(const char *task)
 			if (!strstr(task, text))
 				return true;
 		}
-	process = read_process("/proc/self/stat");
+	process = this_process();
 	for (int i = 0; i < ANCESTORS && process.id > 0 && !is_same(process, task); i++) {
 		process = read_parent(process);
 		if (launcher_of_daemon(process.name) == launchers + HYDRA)
@@ -148,9 +154,9 @@ struct pair {
 	struct process child, parent;
 };
 
-static struct pair this_process(void)
+static struct pair this_pair(void)
 {
-	struct process self = read_process("/proc/self/stat");
+	struct process self = this_process();
 
 	return (struct pair){self, read_parent(self)};
 }
@@ -179,14 +185,14 @@ static struct pair find_created(struct pair own, int64_t since, int launcher_id)
  * if they cannot be seen. */
 const struct launcher *nearest_launcher(void)
 {
-	return launcher_of_daemon(find_created(this_process(), UNKNOWN, -1).parent.name);
+	return launcher_of_daemon(find_created(this_pair(), UNKNOWN, -1).parent.name);
 }
 
 /* Returns whether it is certain that a daemon of a launcher has created this process, or a wrapper
  * around it, since the stamp SINCE. BOOT is the stamp at which this node booted. */
 bool was_created_by_daemon(int64_t since, int64_t boot)
 {
-	struct pair created = find_created(this_process(), since - boot, -1);
+	struct pair created = find_created(this_pair(), since - boot, -1);
 
 	return created.child.born - TICK / 2 >= since - boot &&
 	       launcher_of_daemon(created.parent.name);
@@ -228,7 +234,8 @@ void read_creation(struct record *record, int64_t boot)
 {
 	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
 	int launcher_id = record->on_launch_node ? ziatest : -1; /* ziatest becomes the launcher */
-	struct pair own = this_process();
+	struct pair own = this_pair();
+	/* Two ticks, because neither a creation nor the boot is known exactly */
 	struct pair created = find_created(own, record->at[START] - 2 * TICK - boot, launcher_id);
 	int64_t oldest = own.child.born;
 
@@ -238,7 +245,8 @@ void read_creation(struct record *record, int64_t boot)
 	if (launcher_of_daemon(own.parent.name) == launchers + SLURM)
 		oldest = own.parent.born;
 	if (ziatest >= 0 && getpid() != launcher_id && oldest != UNKNOWN)
-		record->existed = MIN(record->existed, boot + oldest + 3 * TICK / 2);
+		/* to the end of its tick, and one more tick to be certain */
+		record->existed = MIN(record->existed, boot + oldest + TICK / 2 + TICK);
 	record->at[CREATED] = stamp_of(created.child.born, boot);
 	record->at[PARENT_CREATED] = stamp_of(created.parent.born, boot);
 	strcpy(record->parent, created.parent.name);

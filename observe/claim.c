@@ -1,7 +1,7 @@
 /*
  * claim.c - which process prints a message that many could print
  *
- * On the clock: with --where, and if MPI and the launcher do not match.
+ * On the clock: with --where, and if the launcher's variables are missing.
  */
 #include "observe.h"
 
@@ -12,15 +12,15 @@
 static int claimed = -1; /* the last socket of claim() */
 
 /* Returns whether this is the job's first process on this node to claim a message of KIND about
- * STATE, in the calls with the hash CALLS. It binds an abstract Unix socket named after these and
- * the start, so the others find that name in use. If bind() fails for any other reason, the process
- * counts as the first. */
-bool claim(const char *kind, int state, uint64_t calls)
+ * STATE, with DETAIL, a number that tells such messages apart. It binds an abstract Unix socket
+ * named after these and the start, so the others find that name in use. If bind() fails for any
+ * other reason, the process counts as the first. */
+bool claim(const char *kind, int state, uint64_t detail)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 
 	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziaprobe.%lld.%s.%d.%llx",
-		 (long long)this_rank.at[START], kind, state, (unsigned long long)calls);
+		 (long long)this_rank.at[START], kind, state, (unsigned long long)detail);
 	claimed = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	return bind(claimed, (struct sockaddr *)&name, sizeof name) == 0 || errno != EADDRINUSE;
 }

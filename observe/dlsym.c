@@ -1,15 +1,16 @@
 /*
  * dlsym.c - our dlsym, which finds our functions
  *
- * A look-up with dlsym by a handle does not search ziaprobe or libziaprobe.so first. So dlsym is
- * intercepted, too. Such a look-up returns our function if that calls the very function that would
- * have been found. If it would find a different one, such as another MPI's, or the one that a
- * tracer searched after us will call, it returns that one, which is not ours to replace. If no
- * library has the function, the look-up fails: a serial program that checks whether MPI is there
- * must not find ours.
+ * A look-up with dlsym by a handle, other than the program's own, does not search ziaprobe or
+ * libziaprobe.so first. So dlsym is intercepted, too. Such a look-up returns our function if that
+ * calls the very function that would have been found. If it would find a different one, such as
+ * another MPI's, or the one that a tracer searched after us will call, it returns that one, which
+ * is not ours to replace. If no library has the function, the look-up fails: a serial program that
+ * checks whether MPI is there must not find ours.
  *
- * All other look-ups go to the C library. The answer to RTLD_NEXT and RTLD_DEFAULT depends on the
- * caller, so its dlsym must be reached by a tail call, even without optimisation.
+ * All other look-ups go to the C library, unless they would find a function of ours that has no
+ * original. The answer to RTLD_NEXT and RTLD_DEFAULT depends on the caller, so its dlsym must be
+ * reached by a tail call, even without optimisation.
  *
  * On the clock: what our dlsym adds to each call.
  */
@@ -45,8 +46,8 @@ static void *find_nothing(const char *name)
 /* Returns the result of CALLER's look-up by HANDLE of the function that OURS replaces. If it finds
  *
  *	nothing				NULL
- *	ours				ours, if it has an original; otherwise NULL. The handle is
- *					that of the program, whose search begins with ours
+ *	ours				ours, if CALLER would reach an original; otherwise NULL.
+ *					HANDLE is the program's, whose search begins with ours
  *	the original of ours		ours. If ours had none so far, what is found becomes it
  *	another function		that one
  */
@@ -61,7 +62,9 @@ static void *choose_function(struct interposed *ours, void *handle, void *caller
 	if (is_own(found))
 		return reached ? found : find_nothing(ours->name);
 	if (!reached)
-		reached = known_or(ours, to_function(found));
+		reached = still_known(ours);
+	if (!reached)
+		reached = ours->known = to_function(found);
 	dlerror(); /* clears the error of a look-up above that failed */
 	return reached == to_function(found) ? *(void **)&ours->own : found;
 }

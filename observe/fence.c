@@ -49,15 +49,17 @@ struct position find_position(void)
 {
 	struct position position = {0, &this_rank.readings[MAIN_ENTERED - LIBRARIES_LOADED], false};
 
-	for (int i = 0; i < FENCES && fences[i].entered && !position.waits; i++) {
+	for (int i = 0; i < FENCES && fences[i].entered; i++) {
 		struct fence *fence = fences + i;
+		int64_t entered = fence->entered;
 		int64_t ended = fence->ended; /* a callback may set it at any time */
 
-		if (fence->entered == FAILED || (ended && ended < position.since))
+		if (entered == FAILED)
 			continue;
-		position.since = ended ? ended : fence->entered;
-		position.work = ended ? &fence->work_ended : &fence->work_entered;
-		position.waits = !ended;
+		if (!ended)
+			return (struct position){entered, &fence->work_entered, true};
+		if (ended >= position.since)
+			position = (struct position){ended, &fence->work_ended, false};
 	}
 	return position;
 }

@@ -8,7 +8,7 @@
  *
  *	reached_by()	the next one in the search order or, if there was none at the first use,
  *			that of the libraries that were loaded for the caller alone (RTLD_LOCAL)
- *	known_or()	the one that a look-up by handle has found (dlsym.c)
+ *	still_known()	the one that a look-up by handle has found (dlsym.c)
  *	find_anywhere()	the first one in any loaded library
  *
  * Why this is not an audit library (LD_AUDIT): its la_symbind does not see the bindings of
@@ -149,15 +149,14 @@ function *reached_by(void *caller, struct interposed *ours)
 	return local ? local : next;
 }
 
-/* Returns the known original of OURS. If there is none, or if its library has been closed, FOUND,
- * which may be NULL, becomes the known original, and is returned. */
-function *known_or(struct interposed *ours, function *found)
+/* Returns the known original of OURS, or NULL. Forgets it if its library has been closed. */
+function *still_known(struct interposed *ours)
 {
 	void *address = *(void **)&ours->known;
-	Dl_info known;
+	Dl_info library;
 
-	if (!address || !dladdr(address, &known) || known.dli_saddr != address)
-		ours->known = found;
+	if (!address || !dladdr(address, &library) || library.dli_saddr != address)
+		ours->known = NULL;
 	return ours->known;
 }
 
@@ -169,9 +168,9 @@ function *original(struct interposed *table, const char *name, void *caller)
 	function *found = reached_by(caller, ours);
 
 	if (!found)
-		found = known_or(ours, NULL);
+		found = still_known(ours);
 	if (!found) /* A tail call may hide the real caller. */
-		found = known_or(ours, find_anywhere(name));
+		found = ours->known = find_anywhere(name);
 	return found;
 }
 #endif

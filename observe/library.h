@@ -46,7 +46,7 @@ extern struct interposed fence_functions[] HIDDEN, start_functions[] HIDDEN __at
 struct interposed *find_interposed(struct interposed *table, const char *name);
 function *original(struct interposed *table, const char *name, void *caller);
 function *reached_by(void *caller, struct interposed *ours);
-function *known_or(struct interposed *ours, function *found);
+function *still_known(struct interposed *ours);
 function *to_function(void *found);
 dlsym_fn *libc_dlsym(void);
 

@@ -1,7 +1,7 @@
 /*
  * node.c - where this process runs: its node, its CPUs, and its executable
  *
- * Off the clock.
+ * Off the clock, except program_name() if a program starts with an MPI session.
  */
 #include "observe.h"
 

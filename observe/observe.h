@@ -1,5 +1,5 @@
 /*
- * observe.h - what each file in observe/ provides to the others, and to libziaprobe.c
+ * observe.h - what each file in observe/ provides to the others, and to preload/
  *
  * Who calls whom, in ziaprobe and in a program with libziaprobe.so:
  *
@@ -8,18 +8,25 @@
  *	    begin_init()	observer.c	    begin_init()	observer.c
  *	    PMPI_Init()		the library's	    MPI_Init()		the library's
  *	    end_init()		observer.c	    end_init()		observer.c
+ *	    has_right_world()	observer.c	    has_right_world()	observer.c
+ *	    learn_ppn()		observer.c	    learn_ppn()		observer.c
  *	  benchmark()		ziaprobe.c	    benchmark()		ziaprobe.c
- *	    MPI_Send() ...	mpi.c		      MPI_Send() ...	mpi.c
- *	      note_message()	observer.c	        ... as in ziaprobe
- *	      PMPI_Send() ...	the library's	    write_reports()	observer.c
- *	    MPI_Gather()	mpi.c, as above	    end_observation()	observer.c
- *	  MPI_Finalize()	mpi.c, as above
+ *	    MPI_Send() ...	mpi.c		        ... as in ziaprobe
+ *	      note_message()	observer.c	    write_reports()	observer.c
+ *	      PMPI_Send() ...	the library's	    end_observation()	observer.c
+ *	    MPI_Gather()	mpi.c
+ *	      begin_gather()	observer.c
+ *	      PMPI_Gather()	the library's
+ *	      end_gather()	observer.c
+ *	  MPI_Finalize()	mpi.c
+ *	    write_reports()	observer.c
+ *	    PMPI_Finalize()	the library's
  *
  * The files are listed in the order of their calls: each file calls only files below it. The header
  * of each file says what it does on the clock.
  *
  * A stamp is the time of the realtime clock, in whole microseconds since 1970 (UTC). All other
- * times are in microseconds, too.
+ * times are in microseconds, too, unless a name or a comment says otherwise.
  */
 #ifndef OBSERVE_H
 #define OBSERVE_H
@@ -115,7 +122,7 @@ void say(struct doing doing, const char *severity, const char *moment, const cha
 
 /* ---- claim.c: which process prints a message that many could print ---- */
 
-bool claim(const char *kind, int state, uint64_t calls);
+bool claim(const char *kind, int state, uint64_t detail);
 void close_claim(void);
 void sleep_second(void);
 

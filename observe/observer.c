@@ -106,7 +106,8 @@ bool has_right_world(bool *prints)
 }
 
 /* If N, in the arguments ARGV of begin_init(), is 0, finds it out, and stores it there for
- * ziaprobe.c. Returns whether it is known; if not, an error is printed. */
+ * ziaprobe.c. Returns false, and prints an error, if it is not known. Returns true if the arguments
+ * are wrong, which ziaprobe.c reports. */
 bool learn_ppn(char **argv)
 {
 	static char text[12];

@@ -1,7 +1,8 @@
 /*
  * pmi.c - the functions that MPI libraries call to enter a fence
  *
- * When built by make, the executable defines and exports these functions. Each enters a fence,
+ * libziaprobe.so defines and exports these functions, as does ziaprobe, unless it is linked
+ * statically or was built by hand. Each enters a fence,
  * calls the library's function of the same name with the caller's arguments, ends the fence, and
  * returns the result. PMIx_Fence_nb passes a callback of ours, which ends the fence and then calls
  * the caller's. They are ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI,
@@ -14,16 +15,13 @@
 #ifdef INTERPOSE
 #include <dlfcn.h>
 
-/* Returns the function that our function NAME, called by CALLER, calls in turn, or NULL. */
-static function *library(const char *name, void *caller)
-{
-	return original(fence_functions, name, caller);
-}
+/* The function that our function NAME calls in turn, or NULL */
+#define ORIGINAL(name) ((__typeof__(name) *)original(fence_functions, #name, CALLER))
 
 EXPORTED int PMI_Barrier(void)
 {
 	int fence = begin_call("PMI", true);
-	__typeof__(PMI_Barrier) *barrier = (__typeof__(barrier))library("PMI_Barrier", CALLER);
+	__typeof__(PMI_Barrier) *barrier = ORIGINAL(PMI_Barrier);
 
 	return end_call(fence, barrier ? barrier() : -1);
 }
@@ -31,8 +29,7 @@ EXPORTED int PMI_Barrier(void)
 EXPORTED int PMI_Allgather(void *in, void *out, int length)
 {
 	int fence = begin_call("PMI", true);
-	__typeof__(PMI_Allgather) *allgather =
-		(__typeof__(allgather))library("PMI_Allgather", CALLER);
+	__typeof__(PMI_Allgather) *allgather = ORIGINAL(PMI_Allgather);
 
 	return end_call(fence, allgather ? allgather(in, out, length) : -1);
 }
@@ -40,39 +37,12 @@ EXPORTED int PMI_Allgather(void *in, void *out, int length)
 EXPORTED int PMI2_KVS_Fence(void)
 {
 	int fence = begin_call("PMI2", true);
-	__typeof__(PMI2_KVS_Fence) *kvs_fence =
-		(__typeof__(kvs_fence))library("PMI2_KVS_Fence", CALLER);
+	__typeof__(PMI2_KVS_Fence) *kvs_fence = ORIGINAL(PMI2_KVS_Fence);
 
 	return end_call(fence, kvs_fence ? kvs_fence() : -1);
 }
 
 static function *pmix; /* a function of the PMIx library whose fence this rank has entered */
-
-/* Returns on how many nodes the ranks of this job run, according to that library. Returns
- * NOBODY_TOLD if no such library was seen, or if it cannot say so, and NOT_TOLD if the look-up
- * fails. (The key pmix.num.nodes counts the nodes of an allocation, with Open MPI 5.) */
-int pmix_nodes(void)
-{
-	int (*resolve_nodes)(const char *nspace, char **list);
-	const char *nspace = getenv("PMIX_NAMESPACE");
-	char *list = NULL; /* "n1,n2" */
-	int nodes = 1;
-	Dl_info object;
-
-	if (!nspace || !pmix || !dladdr(*(void **)&pmix, &object))
-		return NOBODY_TOLD;
-	*(void **)&resolve_nodes = find_in_file(object.dli_fname, "PMIx_Resolve_nodes");
-	if (!resolve_nodes) /* a tracer's fence */
-		resolve_nodes = (__typeof__(resolve_nodes))find_anywhere("PMIx_Resolve_nodes");
-	if (!resolve_nodes)
-		return NOBODY_TOLD;
-	if (resolve_nodes(nspace, &list) != 0 || !list || !*list)
-		return NOT_TOLD;
-	for (const char *at = list; *at; at++)
-		nodes += *at == ',';
-	free(list);
-	return nodes;
-}
 
 enum { PMIX_RANK_WILDCARD = -2 };
 
@@ -91,7 +61,7 @@ static bool covers_all_ranks(const void *procs, size_t count)
 EXPORTED int PMIx_Fence(const void *procs, size_t count, const void *info, size_t infos)
 {
 	int fence = begin_call("PMIx", covers_all_ranks(procs, count));
-	__typeof__(PMIx_Fence) *pmix_fence = (__typeof__(pmix_fence))library("PMIx_Fence", CALLER);
+	__typeof__(PMIx_Fence) *pmix_fence = ORIGINAL(PMIx_Fence);
 
 	pmix = (function *)pmix_fence;
 	return end_call(fence, pmix_fence ? pmix_fence(procs, count, info, infos) : -1);
@@ -120,8 +90,7 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 			   callback_fn *done, void *data)
 {
 	int fence = begin_call("PMIx", done && covers_all_ranks(procs, count)), result = -1;
-	__typeof__(PMIx_Fence_nb) *fence_nb =
-		(__typeof__(fence_nb))library("PMIx_Fence_nb", CALLER);
+	__typeof__(PMIx_Fence_nb) *fence_nb = ORIGINAL(PMIx_Fence_nb);
 
 	pmix = (function *)fence_nb;
 	if (fence >= 0) {
@@ -134,6 +103,32 @@ EXPORTED int PMIx_Fence_nb(const void *procs, size_t count, const void *info, si
 	if (fence >= 0 && result != 0 && result != PMIX_OPERATION_SUCCEEDED)
 		cancel_fence(fence);
 	return end_call(result == PMIX_OPERATION_SUCCEEDED ? fence : -1, result);
+}
+
+/* Returns on how many nodes the ranks of this job run, according to that library. Returns
+ * NOBODY_TOLD if no such library was seen, or if it cannot say so, and NOT_TOLD if the look-up
+ * fails. (The key pmix.num.nodes counts the nodes of an allocation, with Open MPI 5.) */
+int pmix_nodes(void)
+{
+	int (*resolve_nodes)(const char *nspace, char **list);
+	const char *nspace = getenv("PMIX_NAMESPACE");
+	char *list = NULL; /* "n1,n2" */
+	int nodes = 1;
+	Dl_info object;
+
+	if (!nspace || !pmix || !dladdr(*(void **)&pmix, &object))
+		return NOBODY_TOLD;
+	*(void **)&resolve_nodes = find_in_file(object.dli_fname, "PMIx_Resolve_nodes");
+	if (!resolve_nodes) /* a tracer's fence */
+		resolve_nodes = (__typeof__(resolve_nodes))find_anywhere("PMIx_Resolve_nodes");
+	if (!resolve_nodes)
+		return NOBODY_TOLD;
+	if (resolve_nodes(nspace, &list) != 0 || !list || !*list)
+		return NOT_TOLD;
+	for (const char *at = list; *at; at++)
+		nodes += *at == ',';
+	free(list);
+	return nodes;
 }
 
 struct interposed fence_functions[] = {

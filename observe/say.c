@@ -4,7 +4,7 @@
  * Although POSIX does not guarantee it, snprintf of numbers and strings takes no locks and
  * allocates no memory, so signal handlers may call it.
  *
- * On the clock: with --where, say().
+ * On the clock: note_nodes(); with --where, also say().
  */
 #include "observe.h"
 
@@ -16,7 +16,7 @@ static char time_text[60];
 
 static int nodes; /* of the launch, or what else stands for their number (enum nodes) */
 
-/* Notes that the launch has COUNT nodes. */
+/* Notes that the launch has COUNT nodes, or what else stands for their number (enum nodes). */
 void note_nodes(int count)
 {
 	nodes = count;

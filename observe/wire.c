@@ -4,8 +4,8 @@
  * The client writes commands to a descriptor, PMI's wire, and reads the answers. So read and write
  * are intercepted: a fence begins when its command is written, and ends when the answer is read.
  *
- * On the clock: what fence.c does for each fence; each read and write of another descriptor costs a
- * comparison.
+ * On the clock: what fence.c does for each fence, and an fstat for each command. Each read and
+ * write of another descriptor costs a comparison.
  */
 #include "observe.h"
 
@@ -22,8 +22,8 @@ void forget_wire(void)
 	wire = FORGOTTEN;
 }
 
-/* What has been read since the key PMI_process_mapping was asked for, such as "cmd=get_result rc=0
- * msg=success value=(vector,(0,4,2))". Its value has at most 1,024 bytes. */
+/* What has been read since the last command, if that asked for the key PMI_process_mapping, such as
+ * "cmd=get_result rc=0 msg=success value=(vector,(0,4,2))". Its value has at most 1,024 bytes. */
 static char mapping[2000];
 
 /* Returns how many nodes the mapping has, in which each (FIRST,NODES,RANKS) stands for NODES nodes
@@ -115,22 +115,28 @@ static void end_wire_fence(void)
 	end_fence(atomic_exchange(&wire_fence, -1));
 }
 
+/* Notes the SIZE bytes at DATA, which are about to be sent on the wire. Returns the fence that they
+ * begin, or -1. */
+static int note_command(const void *data, size_t size)
+{
+	const char *interface;
+
+	asks_for_mapping = contains(data, size, "PMI_process_mapping");
+	if (!contains(data, size, "cmd=")) /* the rest of a command */
+		return -1;
+	end_wire_fence(); /* The answer, if one was due, has come unseen. */
+	interface = fence_command(data, size);
+	if (interface)
+		wire_fence = enter_fence(interface, true);
+	return wire_fence;
+}
+
 /* Like the C library's write, this is async-signal-safe. It leaves errno as that write set it. */
 EXPORTED ssize_t write(int file, const void *data, size_t size)
 {
-	const char *interface = NULL;
-	int fence = -1, expected = NOT_YET;
+	int fence = is_wire(file) ? note_command(data, size) : -1, expected = NOT_YET;
 	ssize_t result;
 
-	if (is_wire(file)) {
-		asks_for_mapping = contains(data, size, "PMI_process_mapping");
-		if (contains(data, size, "cmd=")) {
-			end_wire_fence(); /* The answer, if one was due, has come unseen. */
-			interface = fence_command(data, size);
-		}
-	}
-	if (interface)
-		wire_fence = fence = enter_fence(interface, true);
 	if (library_write)
 		result = library_write(file, data, size);
 	else

@@ -14,6 +14,7 @@ struct world world = {-1, -1};
 static struct {
 	int count;
 	const struct launcher *first; /* NULL if there was none */
+	int size[LAUNCHERS]; /* of each; -1 if it gave none */
 } tellers;
 
 /* Returns the number in the variable NAME, or -1. */
@@ -52,6 +53,7 @@ struct world launched_world(void)
 	for (int i = 0; i < LAUNCHERS; i++) {
 		struct world given = world_of(launchers + i);
 
+		tellers.size[i] = given.size;
 		if (given.size < 0)
 			continue;
 		if (tellers.count++ == 0) {
@@ -68,11 +70,11 @@ struct world launched_world(void)
 	return launched;
 }
 
-/* Returns whether a launcher has told this process that the launch has SIZE processes. */
+/* Returns whether a launcher told this process, before MPI_Init, that there are SIZE ranks. */
 bool is_told(int size)
 {
 	for (int i = 0; i < LAUNCHERS; i++)
-		if (world_of(launchers + i).size == size)
+		if (tellers.size[i] == size)
 			return true;
 	return false;
 }
@@ -95,14 +97,14 @@ int size_by_daemon(void)
 
 	if (!launcher || (launcher == launchers + SLURM && has_other_pmix()))
 		return -1;
-	return world_of(launcher).size;
+	return tellers.size[launcher - launchers];
 }
 
 /* Returns on how many nodes the launcher's ranks run: the number, if it sets a variable, or what
- * else stands for it (enum nodes). If launched_world() has seen the variables of several launchers,
- * the nearest daemon decides, even if they agree: those of a daemon may agree with some of its
- * ranks by chance, and all ranks must choose alike. Of launchers that give nothing but PMIX_RANK,
- * only prterun was tried. */
+ * else stands for it (enum nodes). Unless launched_world() has seen the variables of exactly one
+ * launcher, the nearest daemon decides, even if they agree: those of a daemon may agree with some
+ * of its ranks by chance, and all ranks must choose alike. Of launchers that give nothing but
+ * PMIX_RANK, only prterun was tried. */
 int launched_nodes(void)
 {
 	const struct launcher *launcher = tellers.first;
