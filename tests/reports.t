@@ -283,7 +283,7 @@ for mpi in mpich openmpi; do
 	has_mpi $mpi || continue
 	cd "$tmp/$mpi" || exit 1
 	case $mpi in
-	openmpi) launcher='mpirun.openmpi --bind-to none -n' daemon=mpirun.openmpi ;;
+	openmpi) launcher='mpirun.openmpi --bind-to none -n' daemon='(mpirun.openmpi|prterun)' ;;
 	mpich) launcher='mpiexec.hydra -n' daemon=hydra_pmi_proxy ;;
 	esac
 	if [ "$(nproc)" -lt 2 ]; then

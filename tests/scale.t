@@ -163,7 +163,12 @@ there, [0-9]+[.][0-9]{3} s later than its turn; $stairs" ''
 		"$(tools/summarize "$tmp/late-$round/ranks" | sed '1,2d' | paste -s -d ' ' -)" \
 		"Slow nodes: 1 of $nodes, $host; .* The launcher started its daemons one after .*"
 done
-# The processes of the last node are created late.
+# The processes of the node whose turn comes last are created late.
+late=0
+while [ $(((late * 7 + 3) % nodes)) -ne $((nodes - 1)) ]; do
+	late=$((late + 1))
+done
+host=$(printf 'n%05d' $late)
 export STAIRS="$step $late 0 20000"
 launch spawn "$nodes" 2 20 n 99 99 1 "spawn of rank [0-9]+ on $host and 1 more rank there, \
 [0-9]+[.][0-9]{3} s above the median; $stairs" ''
