@@ -145,8 +145,8 @@ static bool is_elf(const char *path, bool *is_static)
 }
 
 /* Prints lines for a script. "command NAME" is a command of a launcher, and "daemon NAME" starts
- * its ranks. "rank LOCAL RANK SIZE" names the variables that hold the rank within the node, the rank,
- * and the number of ranks. */
+ * its ranks. "rank LOCAL RANK SIZE" names the variables that hold the rank within the node, the
+ * rank, and the number of ranks. */
 static void print_launchers(void)
 {
 	for (const struct launcher *each = launchers; each < launchers + LAUNCHERS; each++) {

@@ -105,9 +105,10 @@ class Ranks:
 def find_staircase(daemons, least):
     """Returns (mean step, {place: ms}) if the launcher started its DAEMONS one after another. This
     is so if there are at least STAIRCASE daemons, if each was created at most twice the median step
-    (and a tick) after the one before it, and if the last one was created at least LEAST ms after
-    the first. One daemon may have a longer step: it is left out of these conditions, and the dict
-    has its place, and how much later than its turn it came. Otherwise, returns (NaN, {}).
+    (and a tick) after the one before it, if that step has two ticks or more, and if the last one
+    was created at least LEAST ms after the first. One daemon may have a longer step: it is left out
+    of these conditions, and the dict has its place, and how much later than its turn it came.
+    Otherwise, returns (NaN, {}).
     explain/path.c has the same rule."""
     order = sorted((round(1000 * created), place)  # in us, without errors of rounding
                    for place, created in enumerate(daemons) if created == created)
