@@ -166,7 +166,7 @@ struct call {
 	char ***argv;
 	bool with_threads; /* whether it has the next two arguments */
 	int required, *provided;
-	function *library; /* the function that the program would have reached without us */
+	function *original; /* the function that the program would have reached without us */
 };
 
 typedef int start_fn(int *argc, char ***argv);
@@ -176,9 +176,9 @@ typedef int start_with_threads_fn(int *argc, char ***argv, int required, int *pr
 static int carry_out(const struct call *call)
 {
 	if (call->with_threads)
-		return ((start_with_threads_fn *)call->library)(call->argc, call->argv,
-								call->required, call->provided);
-	return ((start_fn *)call->library)(call->argc, call->argv);
+		return ((start_with_threads_fn *)call->original)(call->argc, call->argv,
+								 call->required, call->provided);
+	return ((start_fn *)call->original)(call->argc, call->argv);
 }
 
 /* Returns whether MPI has been started. A stub for serial builds returns success without starting
@@ -280,13 +280,13 @@ static int start(const char *name, void *caller, struct call call)
 	const char *reason;
 	int result;
 
-	call.library = original(start_functions, name, caller);
-	if (!call.library)
+	call.original = original(start_functions, name, caller);
+	if (!call.original)
 		return MPI_ERR_OTHER;
 	read_environment();
 	if (!arguments || atomic_exchange(&called, true))
 		return carry_out(&call);
-	reason = find_mpi(call.library);
+	reason = find_mpi(call.original);
 	if (!PMPI_Comm_rank) {
 		unmeasured = reason;
 		called = false; /* a later call may reach an MPI library */
