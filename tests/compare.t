@@ -723,25 +723,39 @@ class Signals(Case):
         self.assertIn('no difference found', text.decode())
 
 
+LATE = '''#!/bin/sh
+# late.sh TIMES PROGRAM...: on the second node, sleeps for TIMES times the longest launch so far of
+# the command with TIMES 0
+export LC_ALL=C
+if [ "$SLURM_NODEID" = 1 ]; then
+    sleep "$(grep 'late.sh 0 ' x.csv | cut -d , -f %d | sort -n |
+        awk -v times="$1" 'END { print times * $1 / 1000 }')"
+fi
+shift
+exec "$@"
+'''
+
+
 class Cluster(Case):
     def test_a_real_delay(self):
-        """A second on one of two nodes, before exec"""
+        """One of two nodes is late in exec. Its delay is four times the longest launch of A so far,
+        so that no noise hides it."""
         if subprocess.call([os.path.join(TOP, 'tests/cluster'), '1', 'true'],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
             if os.environ.get('CI') == 'true':
                 self.fail('tests/cluster does not start')
             self.skipTest('tests/cluster does not start')
         with open('late.sh', 'w') as file:
-            file.write('#!/bin/sh\nif [ "$SLURM_NODEID" = 1 ]; then sleep "$1"; fi\nshift\n'
-                       'exec "$@"\n')
+            file.write(LATE % (compare.Row._fields.index('time_ms') + 1))
         os.chmod('late.sh', 0o755)
         launch = 'srun -N 2 --ntasks-per-node 1 ./late.sh %s -- ' + TOP + '/ziaprobe'
         run = subprocess.run([os.path.join(TOP, 'tests/cluster'), '2', TOP + '/tools/compare', '-n',
-                              '6', '--csv', 'x.csv', launch % 0, launch % 1],
-                             timeout=300, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              '6', '--csv', 'x.csv', launch % 0, launch % 4],
+                             timeout=3000, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              universal_newlines=True)
         self.show('status %d' % run.returncode, run.stderr + run.stdout)
         self.assertEqual((run.returncode, run.stderr), (0, ''))
+        self.assertRegex(run.stdout, r'\nexec .* \(\+[1-9][0-9.]* to \+[0-9.]+\)\n')
         self.assertRegex(run.stdout, r'\nB takes [0-9]+ % more time than A \(.*\), mostly exec\n')
 
 
