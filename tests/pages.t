@@ -24,24 +24,6 @@ excerpt() {
 	sed -n "/^    $2/,/$3/{ h; s/^    //; p; g; /$3/q; }" "$1"
 }
 
-# shown EXCERPT SAMPLE: prints the lines of EXCERPT that are not lines of SAMPLE, in this order, and
-# those that leave out lines of SAMPLE before them without a line '...'. What follows the last line
-# of EXCERPT may be left out.
-shown() {
-	awk '
-		NR == FNR { sample[++lines] = $0; next }
-		$0 == "..." { gap = 1; next }
-		{
-			for (i = at + 1; i <= lines && sample[i] != $0; i++)
-				;
-			if (i > lines || (at && i > at + 1 && !gap))
-				print
-			else
-				at = i
-			gap = 0
-		}' "$2" "$1"
-}
-
 # without WORD...: prints the words of standard input, except WORDs, in a single line
 without() {
 	printf '%s\n' "$@" >"$tmp/without"
@@ -168,9 +150,25 @@ for page in README.md doc/report.md; do
 		sed -n 's/^    \(\(outlier: init\|next: \).*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' \
 			"$page" | grep -vxF -f $slow -f example-output/4-nodes-verbose.txt)" ''
 done
-excerpt doc/tracing.md 'trace of' 'every call' >"$tmp/trace"
-is 'the trace is that of the sample' \
-	"$(wc -l <"$tmp/trace") $(shown "$tmp/trace" example-output/4-nodes-trace.txt)" '8 '
+# The script that traces rank 5: as a task of each launcher, of which several may set a variable
+code doc/tracing.md '## Trace one rank' 1 >"$tmp/typed/one.sh"
+printf '#!/bin/sh\necho "strace $*"\n' >"$tmp/stubs/strace"
+chmod +x "$tmp/stubs/strace" "$tmp/typed/one.sh"
+while read -r variables; do
+	for rank in 5 6; do
+		# shellcheck disable=SC2086 # words
+		run env -u OMPI_COMM_WORLD_RANK -u PMI_RANK -u PMIX_RANK -u SLURM_PROCID \
+			PATH="$tmp/stubs:$PATH" $variables=$rank "$tmp/typed/one.sh" echo 'a  b'
+		is "rank $rank, with $variables" "$status|$out$err" \
+			"$(test $rank = 5 && echo '0|strace -c -w -o trace.5 echo a  b' ||
+				echo '0|a  b')"
+	done
+done <<-END
+	SLURM_PROCID
+	SLURM_PROCID=5 PMIX_RANK
+	SLURM_PROCID=5 PMI_RANK
+	SLURM_PROCID=5 PMIX_RANK=1 OMPI_COMM_WORLD_RANK
+END
 is 'the lines of a hang are those of the sample' \
 	"$(sed -n 's/^    \(ziaprobe: error: .*\)/\1/p' doc/hangs.md | head -n 3 |
 		grep -cxF -f example-output/hang/output.txt)" 3
