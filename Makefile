@@ -28,7 +28,7 @@ strict = $(if $(STRICT),-Wall -Wextra -Wpedantic -Werror)
 sources = ziaprobe.c $(sort $(wildcard observe/*.c explain/*.c))
 headers = $(wildcard observe/*.h explain/*.h)
 preparation = $(sort $(wildcard prepare/*.c))
-programs = ziatest ziastart libziaprobe.so job/rank ziaprobe
+programs = ziatest ziastart libziaprobe.so ziaprobe
 ziatest_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziatest ziatest.c \
 	$(preparation) $(LDLIBS)
 ziaprobe_command = $(MPICC) $(CPPFLAGS) -DPAD=$(PAD) -DPAD_FILE=.pad $(CFLAGS) $(strict) \
@@ -40,16 +40,13 @@ libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPF
 	-DWITHOUT_MAIN -DINTERPOSE $(CFLAGS) $(strict) -fPIC -shared \
 	-fvisibility=hidden -Wl,-Bsymbolic-functions $(LDFLAGS)) -o libziaprobe.so \
 	$(sort $(wildcard preload/*.c)) $(sources) -ldl
-about_rank = $(addprefix observe/,world.c ancestry.c launchers.c text.c)
 # A static ziastart starts faster, and runs in any container. It is linked dynamically if there is
 # no static C library.
-starter_sources = preload/starter/ziastart.c $(about_rank)
+starter_sources = preload/starter/ziastart.c \
+	$(addprefix observe/,world.c ancestry.c launchers.c text.c)
 link_ziastart = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziastart $(starter_sources) \
 	$(LDLIBS)
 ziastart_command = $(link_ziastart) -static 2>/dev/null || $(link_ziastart)
-rank_sources = job/rank.c $(about_rank)
-job/rank_command = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o job/rank $(rank_sources) \
-	$(LDLIBS)
 
 all: $(programs) build.txt changes.diff
 
@@ -90,10 +87,6 @@ libziaprobe.so: $(wildcard preload/*.[ch]) $(sources) $(headers) .commands | zia
 	$(begin)
 	$(libziaprobe.so_command)
 
-job/rank: $(rank_sources) $(headers) .commands
-	$(begin)
-	$(job/rank_command)
-
 # The two programs of the specification, without prepare/, observe/ and explain/
 plain: plain/ziatest plain/ziaprobe
 plain/ziatest: ziatest.c .commands
@@ -110,7 +103,7 @@ plain/ziaprobe: plain/.pad ziaprobe.c .commands
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 tracked = ':(glob)*.c' prepare observe explain preload tools job Makefile run_ziatest.sh
-recorded = $(filter-out %.md %/__pycache__ job/rank tools/ziatest preload/starter,$(sort \
+recorded = $(filter-out %.md %/__pycache__ tools/ziatest preload/starter,$(sort \
 	$(wildcard *.c prepare/* observe/* explain/* preload/* preload/starter/* tools/* \
 	tools/ziatest/*.py job/* Makefile run_ziatest.sh)))
 build.txt: $(programs) changes.diff $(recorded)
@@ -135,7 +128,7 @@ run slow own: all
 
 # The longest tests start first.
 long = $(addprefix tests/,job.t summary.t path.t faults.t guest.t build.t probe.t preload.t \
-	check.t trace.t clocks.t jump.t)
+	check.t clocks.t jump.t)
 TESTS ?= $(long) $(filter-out $(long),$(wildcard tests/*.t))
 check: all
 	@tests/versions
@@ -154,18 +147,14 @@ man1 = $(into)/share/man/man1
 pages = README.md LICENSE $(wildcard doc/*.md tests/*.md tests/bench/*.md) tests/helpers/init.c
 install:
 	@[ -f build.txt ] || { echo 'there is no complete build; run make first' >&2; exit 1; }
-	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/job $(libexec)/tools/ziatest \
-		$(man1)
+	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/tools/ziatest $(man1)
 	install ziatest ziaprobe $(into)/bin
 	install libziaprobe.so ziastart $(into)/lib
 	install -m 644 doc/ziatest.1 $(man1)
 	umask 022 && for file in $(pages) $$(find example-output -type f); do \
 		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
-	install job/trace job/rank $(libexec)/job
-	install -m 644 job/trace.awk $(libexec)/job
 	install $(addprefix tools/,summarize compare check collect) $(libexec)/tools
 	install -m 644 tools/ziatest/*.py $(libexec)/tools/ziatest
-	ln -sf ../libexec/ziatest/job/trace $(into)/bin/ziatest-trace
 	ln -sf ../libexec/ziatest/tools/summarize $(into)/bin/ziatest-summarize
 	ln -sf ../libexec/ziatest/tools/compare $(into)/bin/ziatest-compare
 	ln -sf ../libexec/ziatest/tools/check $(into)/bin/ziatest-check

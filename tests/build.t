@@ -13,9 +13,8 @@ cp tests/bench/README.md "$tmp/tests/bench"
 cp tests/helpers/init.c "$tmp/tests/helpers"
 cd "$tmp" || exit 1
 touch files
-rm -f job/rank	# this is what make builds
 find . | sort >files
-all='ziatest ziastart libziaprobe.so job/rank ziaprobe'
+all='ziatest ziastart libziaprobe.so ziaprobe'
 
 built() {	# NAME MAKE-ARGUMENT...
 	how=$1
@@ -92,7 +91,7 @@ ok 'no programs: nothing is installed' test ! -e stage
 touch .pad	# as a make that was killed leaves it
 run make
 is 'make: status 0, no warnings' "$err/$status" /0
-like 'make: prints the five commands' "$out" 'cc .*\|cc .*\|cc .*\|cc .*\|mpicc .*'
+like 'make: prints the four commands' "$out" 'cc .*\|cc .*\|cc .*\|mpicc .*'
 ok 'make: no pad is left' test ! -e .pad
 cp ziaprobe default
 stripped 'the default' default
@@ -154,26 +153,22 @@ if has python3; then
 	like 'ziatest-check launches, and finds ziaprobe' "$status $out$err" \
 		'1 # Launch check: wrong: no rank answered, and the launcher exited .*'
 fi
-if has strace; then
-	run moved/bin/ziatest-trace launcher sh -c 'exit 3'
-	like 'ziatest-trace' "$status|$err" '3\|trace of the launcher .*'
-fi
 is 'other users can read what is installed' "$(find stage ! -perm -4)" ''
-rm -rf stage moved out err ziaprobe-trace.launcher
+rm -rf stage moved out err
 rm -f .expected .got .lines
 make -s clean
 is 'make clean leaves nothing' "$(find . | sort)" "$(cat files)"
 
 # Which programs are built. Small programs, with a small pad, save time.
-mkdir -p small/prepare small/observe small/explain small/preload/starter small/job \
-	small/tools small/tools/ziatest small/tests small/one small/two
+mkdir -p small/prepare small/observe small/explain small/preload/starter \
+	small/tools/ziatest small/tests small/one small/two
 cp Makefile small
 cp "$top/tests/versions" small/tests
 cd small || exit 1
 export PAD=1
 echo 'int main(void) { return 0; }' | tee ziatest.c >ziaprobe.c
 touch preload/libziaprobe.c explain/run.h prepare/new.h
-echo 'int main(void) { return 0; }' | tee preload/starter/ziastart.c >job/rank.c
+echo 'int main(void) { return 0; }' >preload/starter/ziastart.c
 touch observe/world.c observe/ancestry.c observe/launchers.c observe/text.c
 for dir in one two; do
 	printf '#!/bin/sh\nexec mpicc "$@"\n' >$dir/wrapper
@@ -198,8 +193,7 @@ make_special() {
 }
 # left: prints which of the files that make writes exist
 left() {
-	find .pad build.txt changes.diff job/rank libziaprobe.so ziaprobe ziastart ziatest \
-		2>/dev/null |
+	find .pad build.txt changes.diff libziaprobe.so ziaprobe ziastart ziatest 2>/dev/null |
 		paste -s -d ' ' -
 }
 
@@ -235,7 +229,7 @@ builds 'a compiler of the same name elsewhere in PATH' "$all" \
 	env PATH="$PWD/two:$PATH" make CC=wrapper MPICC=wrapper
 make -s
 touch explain/run.h
-builds 'a changed header' 'ziastart libziaprobe.so job/rank ziaprobe' make
+builds 'a changed header' 'ziastart libziaprobe.so ziaprobe' make
 touch prepare/new.h
 builds 'a changed header of ziatest' ziatest make
 touch observe/new.c
@@ -255,7 +249,7 @@ builds 'what measures programs, without an MPI' 'ziatest ziastart libziaprobe.so
 	make -B ziatest ziastart libziaprobe.so MPICC=no-such-compiler
 builds 'make -j 2 clean all' "$all" make -j 2 clean all
 is 'make -j 2 clean all: leaves a complete build' "$(left)" \
-	'build.txt changes.diff job/rank libziaprobe.so ziaprobe ziastart ziatest'
+	'build.txt changes.diff libziaprobe.so ziaprobe ziastart ziatest'
 
 is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
 if has git; then
@@ -263,7 +257,7 @@ if has git; then
 	git init -q
 	mkdir -p doc
 	echo >doc/page.md
-	git add Makefile ./*.c explain/run.h prepare/new.h preload job doc/page.md \
+	git add Makefile ./*.c explain/run.h prepare/new.h preload doc/page.md \
 		observe/world.c observe/ancestry.c observe/launchers.c observe/text.c
 	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
 	echo >>ziatest.c
@@ -271,8 +265,8 @@ if has git; then
 	touch tools/ziatest/new.py
 	make -s
 	is 'git ignores what make builds' \
-		"$(git check-ignore .commands build.txt changes.diff job/rank libziaprobe.so \
-			ziaprobe ziastart ziatest plain/ziatest | wc -l)" 9
+		"$(git check-ignore .commands build.txt changes.diff libziaprobe.so \
+			ziaprobe ziastart ziatest plain/ziatest | wc -l)" 8
 	is 'changes.diff: changed and untracked sources' \
 		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
 		'ziatest.c observe/new.c tools/ziatest/new.py'
@@ -294,12 +288,12 @@ broken() {
 		"[1-9][0-9]* changes.diff $leaves"
 }
 for compiler in no-such-compiler false one/killer; do
-	broken "MPICC=$compiler" 'job/rank libziaprobe.so ziastart ziatest' make MPICC=$compiler
+	broken "MPICC=$compiler" 'libziaprobe.so ziastart ziatest' make MPICC=$compiler
 	builds "after $compiler" "$all" make
 done
-broken 'no library' 'job/rank ziaprobe ziastart ziatest' make CC=one/no-library
-broken 'no CC' 'job/rank libziaprobe.so ziaprobe ziastart' make CC=no-such-compiler
-broken 'no build.txt' 'job/rank libziaprobe.so ziaprobe ziastart ziatest' \
+broken 'no library' 'ziaprobe ziastart ziatest' make CC=one/no-library
+broken 'no CC' 'libziaprobe.so ziaprobe ziastart' make CC=no-such-compiler
+broken 'no build.txt' 'libziaprobe.so ziaprobe ziastart ziatest' \
 	env PATH="$PWD/one:$PATH" make -B
 cd ..
 rm -r small

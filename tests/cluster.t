@@ -1,6 +1,6 @@
 #!/bin/sh
 # tests/cluster itself: the status and the output of the command, as root and as an ordinary user;
-# signals; error messages
+# signals; error messages; and the README's example of a slow node
 . "$(dirname "$0")/lib.sh"
 needs_cluster
 
@@ -94,4 +94,14 @@ for args in 4 'x true' '0 true'; do
 	run tests/cluster $args
 	like "arguments '$args': an error" "$out/$err/$status" '/tests/cluster: usage: [^|]*/125'
 done
+
+# The README's example
+if has_mpi openmpi; then
+	quick_build openmpi
+	ln -s "$top/tests" "$dir"
+	cd "$dir" || exit 1
+	run tests/demos/slow 5
+	like 'make slow: the outlier' "$(printf '%s\n' "$err" | grep ^outlier)" \
+		'outlier: init of rank [0-9]+ on n3 and 3 more ranks there, .*, mostly blocked'
+fi
 finish
