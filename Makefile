@@ -128,7 +128,7 @@ run slow own: all
 
 # The longest tests start first.
 long = $(addprefix tests/,job.t summary.t path.t faults.t guest.t build.t probe.t preload.t \
-	check.t clocks.t jump.t)
+	check.t attach.t clocks.t jump.t)
 TESTS ?= $(long) $(filter-out $(long),$(wildcard tests/*.t))
 check: all
 	@tests/versions
@@ -153,11 +153,12 @@ install:
 	install -m 644 doc/ziatest.1 $(man1)
 	umask 022 && for file in $(pages) $$(find example-output -type f); do \
 		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
-	install $(addprefix tools/,summarize compare check collect) $(libexec)/tools
+	install $(addprefix tools/,summarize compare check collect attach look) $(libexec)/tools
 	install -m 644 tools/ziatest/*.py $(libexec)/tools/ziatest
 	ln -sf ../libexec/ziatest/tools/summarize $(into)/bin/ziatest-summarize
 	ln -sf ../libexec/ziatest/tools/compare $(into)/bin/ziatest-compare
 	ln -sf ../libexec/ziatest/tools/check $(into)/bin/ziatest-check
+	ln -sf ../libexec/ziatest/tools/attach $(into)/bin/ziatest-attach
 clean:
 	rm -rf plain $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv

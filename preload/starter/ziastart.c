@@ -144,16 +144,16 @@ static bool is_elf(const char *path, bool *is_static)
 	return memcmp(file.head.e_ident, ELFMAG, SELFMAG) == 0;
 }
 
-/* Prints lines for a script. "command NAME" is a command of a launcher, and "daemon NAME" starts
- * its ranks. "rank LOCAL RANK SIZE" names the variables that hold the rank within the node, the
- * rank, and the number of ranks. */
+/* Prints lines for a script. "command NAME" is a command of a launcher. "daemon NAME RANK SIZE"
+ * starts ranks; the variables hold the rank, and the number of ranks. "rank LOCAL RANK SIZE" names
+ * these, too, and the variable that holds the rank within the node. */
 static void print_launchers(void)
 {
 	for (const struct launcher *each = launchers; each < launchers + LAUNCHERS; each++) {
 		for (const char *const *name = each->commands; *name; name++)
 			printf("command %s\n", *name);
 		for (const char *const *name = each->daemons; *name; name++)
-			printf("daemon %s\n", *name);
+			printf("daemon %s %s %s\n", *name, each->rank, each->size);
 		for (const char *const *name = each->local_rank; *name; name++)
 			printf("rank %s %s %s\n", *name, each->rank, each->size);
 	}

@@ -1,0 +1,180 @@
+"""seen - what ranks do, from the lines of tools/look, and the text about it
+
+Ranks that do the same are in one line, the rarest first, because it is the one to look at.
+"""
+import collections
+import contextlib
+import ipaddress
+import os
+import re
+import socket
+
+from .facts import integer, read_fields
+from .names import by_name, fold_within, number_ranges
+from .rollcall import MOST_CALLS, MOST_NAMES, is_most
+
+MOST_LINES = 20  # about ranks
+SEPARATOR = '\037'  # between calls
+MPI_CALL = re.compile(r'P?(MPI_[A-Z]\w*)|p?(mpi_[a-z_]+?)_*(?:f08_?)?')
+MOVES = 'polls', 'computes'
+VERBS = {'blocked': ('is blocked', 'are blocked'), 'polls': ('polls', 'poll'),
+         'computes': ('computes', 'compute'), 'stopped': ('is stopped', 'are stopped'),
+         'kernel': ('is stuck in the kernel', 'are stuck in the kernel'),
+         'dead': ('has ended', 'have ended')}
+# System calls that may block for ever, by their numbers on x86_64. The first argument of those in
+# ON_FILE is a file.
+CALLS = {7: 'poll', 23: 'select', 34: 'pause', 35: 'nanosleep', 61: 'wait4', 202: 'futex',
+         230: 'clock_nanosleep', 232: 'epoll_wait', 247: 'waitid', 257: 'openat', 270: 'pselect6',
+         271: 'ppoll', 281: 'epoll_pwait'}
+ON_FILE = {0: 'read', 1: 'write', 16: 'ioctl', 17: 'pread64', 42: 'connect', 43: 'accept',
+           44: 'sendto', 45: 'recvfrom', 46: 'sendmsg', 47: 'recvmsg', 72: 'fcntl', 73: 'flock',
+           74: 'fsync', 288: 'accept4'}
+
+class Kind:
+    """Ranks of a node that do the same, from a line of tools/look"""
+    def __init__(self, fields):
+        self.node, self.does = fields.get('node', '?'), fields.get('does', '')
+        self.name, self.has_mpi = fields.get('name', ''), 'mpi' in fields
+        self.waited = integer(fields.get('waited')) or 0  # for a CPU, in ms of a second
+        self.ranks = [rank for rank in map(integer, fields['ranks'].split(',')) if rank is not None]
+        number = integer(fields.get('call'))
+        self.call = {**CALLS, **ON_FILE}.get(number, '')
+        file = re.sub(r':\[.*', '', fields.get('file', ''))  # without the number of a socket
+        self.file = file if number in ON_FILE else ''
+        # The kernel's own function says more if the call or its file is not known.
+        self.wchan = fields.get('wchan', '') if self.call in ('', 'openat') else ''
+        self.calls = []
+        for text in filter(None, fields.get('calls', '').split(SEPARATOR)):
+            name, bar, place = text.partition('|')
+            self.calls.append((name, place if bar else self.calls[-1][1] if self.calls else ''))
+        names = [MPI_CALL.fullmatch(name) for name, _ in self.calls]
+        # The outermost MPI function, and its place among the calls
+        self.place = max((i for i, match in enumerate(names) if match), default=-1)
+        self.function = names[self.place][1] or names[self.place][2] if self.place >= 0 else ''
+
+    def key(self):
+        """The same for ranks that do the same. What a rank that moves calls differs from moment to
+        moment, but not its MPI function and what is outside of that."""
+        moves = self.does in MOVES
+        calls = self.calls[self.place if self.function else -2:] if moves else self.calls
+        return (moves and bool(calls) or self.does, self.name if not calls else '', self.has_mpi,
+                self.call, self.file, self.wchan, *(name or place for name, place in calls))
+
+class Seen:
+    """What the nodes have answered: for each the number of its ranks, and what the ranks do"""
+    def __init__(self, lines, tag):
+        self.nodes, self.kinds, self.size = {}, [], 0
+        self.remarks = collections.defaultdict(list)  # the nodes to which a text applies
+        for fields in (fields for line in lines for fields in read_fields(line, tag) if fields):
+            found = dict(fields)
+            if 'ranks' in found:
+                self.kinds.append(Kind(found))
+            else:
+                self.add_node(found.get('node', '?'), found, fields)
+        self.ranks = {rank for kind in self.kinds for rank in kind.ranks}
+
+    def add_node(self, node, found, fields):
+        """Reads a line about a node: the one before those about its ranks, or the one after them"""
+        def remark(text):
+            self.remarks[text].append(node)
+        if 'count' in found:
+            self.nodes[node] = found['count']
+            self.size = max(self.size, integer(found.get('size')) or 0)
+        if found.get('count') == '0':
+            daemons = ', '.join(sorted({value for name, value in fields if name == 'daemon'}))
+            remark(f'{daemons} runs, and no rank' if daemons else
+                   'no daemon of the launcher, and no rank')
+        for name, value in fields:
+            if name == 'stuck':
+                remark('process {1} ({0}) is stuck in the kernel {2}'.format(*value.split(' ')))
+            elif name == 'unanswered':
+                owner, address, port = value.split(':')
+                host = name_address(address)
+                if owner != '0' or os.geteuid() == 0 or host.partition(' ')[0] in self.nodes:
+                    remark(f'no answer from {host}, port {int(port, 16)}')
+            elif name == 'mended':
+                remark(f'continued, because what read its calls had left it stopped: {value}')
+            elif name == 'why':
+                yama = found.get('yama', '0')
+                limit = f' (kernel.yama.ptrace_scope is {yama})' if yama != '0' else ''
+                remark(f'calls were not read: {value}{limit}')
+
+    def lines(self):
+        found = collections.defaultdict(list)
+        for kind in self.kinds:
+            found[kind.key()].append(kind)
+        groups = sorted(found.values(), key=lambda kinds: sum(len(kind.ranks) for kind in kinds))
+        init = [rank for kind in self.kinds for rank in kind.ranks
+                if kind.function.lower().startswith('mpi_init')]
+        for kinds in groups[:MOST_LINES]:
+            yield self.describe(kinds, is_most(len(init), len(self.ranks)))
+        if groups[MOST_LINES:]:
+            yield f'{len(groups) - MOST_LINES} more states or calls'
+        missing = sorted({*range(self.size)} - self.ranks) if self.ranks else []
+        if missing:
+            yield f'not found: {name_ranks(missing)} of {self.size}'
+        for text, nodes in self.remarks.items():
+            yield f'{fold_within(nodes, MOST_NAMES)}: {text}'
+
+    def describe(self, kinds, are_in_init):
+        """The line about ranks that do the same"""
+        first, ranks = kinds[0], [rank for kind in kinds for rank in kind.ranks]
+        is_many = len(ranks) > 1
+        who = f'{len(ranks)} ranks ({name_ranks(ranks)[6:]})' if is_many else name_ranks(ranks)
+        who += f' on {fold_within(sorted({kind.node for kind in kinds}, key=by_name), MOST_NAMES)}'
+        if len({kind.name for kind in self.kinds}) > 1:
+            who += f' ({first.name})'
+        verb = VERBS.get(first.does, ('?', '?'))[is_many]
+        has = 'have' if is_many else 'has'
+        if first.function:
+            if is_most(len(ranks), len(self.ranks)) and first.does in (*MOVES, 'blocked'):
+                verb = 'wait'
+            verb += f' in {first.function}'
+        elif not first.has_mpi:
+            verb += f', and {has} not loaded MPI'
+        elif first.calls and are_in_init:
+            verb += f', and {has} not reached MPI_Init'
+        waited = max(kind.waited for kind in kinds) / 10
+        if first.does == 'computes' and waited > 50:
+            verb += f' (waits for a CPU for up to {min(waited, 100):.0f} % of the time)'
+        file = f' of {first.file}' * bool(first.file)
+        where = f'in {first.call}{file}' if first.call else ''
+        where += f' (kernel: {first.wchan})' * bool(first.wchan)
+        if first.calls:
+            where = show_calls([kind.calls for kind in kinds]) + \
+                f' ({where})' * ('/' in file)
+        return f'{who} {verb}' + f': {where.strip()}' * bool(where)
+
+def name_ranks(ranks):
+    text = number_ranges([*map(str, sorted(ranks))]).strip('[]')
+    if len(text) > MOST_NAMES:
+        text = text[:MOST_NAMES].rpartition(',')[0] + ',...'
+    return f'rank{"s" * (len(ranks) > 1)} {text}'
+
+def name_address(text):
+    """An address as the kernel prints it, in words of 32 bits, each in the CPU's byte order; with
+    the host's name, if it has one"""
+    words = [bytes.fromhex(text[i:i + 8])[::-1] for i in range(0, len(text), 8)]
+    address = ipaddress.ip_address(b''.join(words))
+    address = str(getattr(address, 'ipv4_mapped', None) or address)
+    with contextlib.suppress(OSError):
+        return f'{socket.gethostbyaddr(address)[0]} ({address})'
+    return address
+
+def show_calls(stacks):
+    """The outermost calls that all STACKS have, the innermost of them first. A library is named
+    where it changes."""
+    count = 0
+    for each in zip(*map(reversed, stacks)):
+        if len({name for name, _ in each}) > 1:
+            break
+        count += 1
+    shown, before = ['...'] * any(len(stack) > count for stack in stacks), ''
+    for name, place in stacks[0][len(stacks[0]) - count:]:
+        text = f'{name} [{place}]'.lstrip() if place and place != before else name
+        before = place or before
+        shown += [text] * bool(text)
+    while len(' < '.join(shown)) > MOST_CALLS and len(shown) > 6:
+        middle = len(shown) // 2
+        shown[middle - 1:middle + 2] = ['...']
+    return ' < '.join(shown)

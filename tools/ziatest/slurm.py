@@ -1,0 +1,67 @@
+"""slurm - the steps, jobs and nodes of Slurm, as scontrol shows them"""
+import collections
+import contextlib
+import os
+import re
+
+from . import Unreadable
+from .names import expand
+
+FIELD = re.compile(r'([^\s=]+)=(.*?)(?=\s+[^\s=]+=|\s*$)')
+# A state of a node in which it does not answer
+DOWN = re.compile('DOWN|FAIL|NOT_RESP|[*]|POWER(ED|ING)_|REBOOT')
+
+# NAME is that of the program, or of --job-name. UID is that of the user.
+Step = collections.namedtuple('Step', 'id job name nodes uid')
+
+class Missing(Exception):
+    """There is nothing to look at. This is the reason."""
+
+def records(*words):
+    """What `scontrol show WORDS` prints, as a dict for each line"""
+    from .children import ask
+    return [dict(FIELD.findall(line))
+            for line in ask('scontrol', '--oneliner', 'show', *words).splitlines() if '=' in line]
+
+def read_step(record):
+    number = re.search('[0-9]+', record.get('UserId', ''))  # of 1000, or of name(1000)
+    nodes = []
+    with contextlib.suppress(Unreadable):
+        nodes = expand(record.get('NodeList', ''))
+    return Step(record['StepId'], record['StepId'].partition('.')[0], record.get('Name', ''),
+                nodes, int(number[0]) if number else os.getuid())
+
+def step_of(pids):
+    """The step that an srun among the processes PIDS of this machine has made, or None"""
+    here = os.uname().nodename.partition('.')[0]
+    for record in records('steps'):
+        host, _, pid = record.get('SrunHost:Pid', '').rpartition(':')
+        if host.partition('.')[0] == here and pid.isdigit() and int(pid) in pids:
+            return read_step(record)
+    return None
+
+def find_step(job, number):
+    """A step of a job: NUMBER or, if that is '', the last one that has a number"""
+    found = {record['StepId'].partition('.')[2]: record for record in records('steps')
+             if record.get('StepId', '').partition('.')[0] == job}
+    number = number or max(filter(str.isdigit, found), key=int, default='batch')
+    if number in found:
+        return read_step(found[number])
+    for record in records('job', job):
+        raise Missing(f'job {job} has no step {number}; it is {describe(record, "JobState")}')
+    raise Missing(f'there is no job {job}, and no launcher of yours has this process id')
+
+def describe(record, key):
+    reason = record.get('Reason', 'None').partition(' [')[0]
+    return record.get(key, 'unknown') + f' (reason: {reason})' * (reason != 'None')
+
+def pending_job(session):
+    """What a job waits for that was asked for in a session, of this number; '' if none waits"""
+    found = [record for record in records('jobs') if record.get('JobState') == 'PENDING' and
+             record.get('AllocNode:Sid', '').rpartition(':')[2] == str(session)]
+    return f'job {found[0]["JobId"]} is {describe(found[0], "JobState")}' if found else ''
+
+def unreachable(nodes):
+    """{node: why} of those of NODES that do not answer, according to Slurm"""
+    return {record['NodeName']: describe(record, 'State') for record in records(
+        'nodes', ','.join(nodes)) if DOWN.search(record.get('State', ''))}
