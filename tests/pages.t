@@ -172,6 +172,9 @@ END
 is 'the lines of a hang are those of the sample' \
 	"$(sed -n 's/^    \(ziaprobe: error: .*\)/\1/p' doc/hangs.md | head -n 3 |
 		grep -cxF -f example-output/hang/output.txt)" 3
+is 'the looks at a launch that hangs are those of the sample' \
+	"$(sed -n '/^    \$ ziatest-attach/,/^$/s/^    //p' doc/attach.md |
+		grep -vxF -f example-output/attach.txt)" ''
 is 'its roll call is that of the sample' \
 	"$(excerpt doc/hangs.md 'rank 4 on n3' '^    --exclude')" \
 	"$(cat example-output/hang/summary.txt)"

@@ -32,8 +32,8 @@ FENCE, INIT, OTHERS = what('IN_FENCE'), what('IN_MPI_INIT'), what('WAITS_FOR_OTH
 POLL = 'poll [libc.so.6] < getaddrinfo < [libucp.so.0] < MPI_Init'
 SLEEP = 'clock_nanosleep [libc.so.6] < sleep < [libpsm2.so.2] < MPI_Init'
 SHARED = 'next: look for something that the nodes share, because all do the same'
-KILLED = 'next: look for a rank that was killed or stopped; otherwise, while it hangs, for ' \
-    'connections without an answer: ss -tnp state syn-sent'
+KILLED = 'next: look for a rank that was killed or stopped; otherwise, while it hangs, type ' \
+    'ziatest-attach'
 PARTNERS = 'next: launch without one of these partners; one of them is the cause, or the link ' \
     'between them'
 FIND = 'next: to find the silent nodes, name all nodes of the launch with --nodes'

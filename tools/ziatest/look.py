@@ -19,7 +19,7 @@ from .children import ask, cut, find_file, signal_group, start
 from .names import fold_within
 from .rollcall import MOST_NAMES
 from .seen import Seen
-from .slurm import pending_job, step_of, unreachable
+from .slurm import obstacles, step_of, unreachable
 from .text import plural
 
 STARTER = find_file('../ziastart', '../../../lib/ziastart')  # lists the launchers
@@ -158,8 +158,9 @@ class Launcher:
         if self.step:
             does += f', in step {self.step.id}'
         elif self.name == 'srun':
-            job = pending_job(self.process.session)
-            does += ', and has no step' + f': {job}' * bool(job)
+            job = [*self.given(['SLURM_JOB_ID']), ''][0]
+            found = obstacles(job, self.process.session)
+            does += ', and has no step' + ': ' * bool(found) + ', '.join(found[:4])
         elif not self.children:
             does += ', and has no child'
         yield f'{self.name} (process {self.process.pid}, for {duration(self.process.age)}) {does}'

@@ -31,19 +31,23 @@ def read_step(record):
     return Step(record['StepId'], record['StepId'].partition('.')[0], record.get('Name', ''),
                 nodes, int(number[0]) if number else os.getuid())
 
+def number_of(record):
+    return record['StepId'].partition('.')[2]
+
 def step_of(pids):
     """The step that an srun among the processes PIDS of this machine has made, or None"""
     here = os.uname().nodename.partition('.')[0]
     for record in records('steps'):
         host, _, pid = record.get('SrunHost:Pid', '').rpartition(':')
-        if host.partition('.')[0] == here and pid.isdigit() and int(pid) in pids:
+        if host.partition('.')[0] == here and pid.isdigit() and int(pid) in pids and \
+                number_of(record).isdigit():  # It is no number while the step waits.
             return read_step(record)
     return None
 
 def find_step(job, number):
     """A step of a job: NUMBER or, if that is '', the last one that has a number"""
-    found = {record['StepId'].partition('.')[2]: record for record in records('steps')
-             if record.get('StepId', '').partition('.')[0] == job}
+    found = {number_of(record): record for record in records('steps')
+             if record['StepId'].partition('.')[0] == job}
     number = number or max(filter(str.isdigit, found), key=int, default='batch')
     if number in found:
         return read_step(found[number])
@@ -55,11 +59,16 @@ def describe(record, key):
     reason = record.get('Reason', 'None').partition(' [')[0]
     return record.get(key, 'unknown') + f' (reason: {reason})' * (reason != 'None')
 
-def pending_job(session):
-    """What a job waits for that was asked for in a session, of this number; '' if none waits"""
-    found = [record for record in records('jobs') if record.get('JobState') == 'PENDING' and
-             record.get('AllocNode:Sid', '').rpartition(':')[2] == str(session)]
-    return f'job {found[0]["JobId"]} is {describe(found[0], "JobState")}' if found else ''
+def obstacles(job, session):
+    """What an srun that has no step waits for: other steps of its JOB or, if that is '', a job that
+    was asked for in its SESSION, a number"""
+    if job:
+        return [f'step {record["StepId"]} ({record.get("Name")}) is on {record.get("NodeList")}'
+                for record in records('steps')
+                if record['StepId'].partition('.')[0] == job and number_of(record).isdigit()]
+    return [f'job {record["JobId"]} is {describe(record, "JobState")}'
+            for record in records('jobs') if record.get('JobState') == 'PENDING' and
+            record.get('AllocNode:Sid', '').rpartition(':')[2] == str(session)]
 
 def unreachable(nodes):
     """{node: why} of those of NODES that do not answer, according to Slurm"""
