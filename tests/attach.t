@@ -109,7 +109,7 @@ class Launches(Case):
         self.assertRegex(second, others + 'wait in MPI_Init: ')
         self.assertNotIn('next: ', second)
 
-    @each(('that computes', 'spin', ' computes\n'), ('that is stopped', 'stop', ' is stopped\n'),
+    @each(('that computes', 'spin', ' computes'), ('that is stopped', 'stop', ' is stopped\n'),
           ('that reads a pipe', 'read', ' is blocked: in openat (kernel: wait_for_partner)\n'),
           ('that waits for a lock', 'lock', ' is blocked: in fcntl of {}\n'))
     def a_rank(self, how, does):

@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import tempfile
 import time
@@ -30,6 +31,7 @@ FILES = ('-hostfile', '--hostfile', '-machinefile', '--machinefile', '-f', '--de
          'OMPI_MCA_orte_default_hostfile', 'PRTE_MCA_prte_default_hostfile', 'PBS_NODEFILE')
 AGENTS = ('plm_rsh_agent', 'plm_ssh_agent', '-launcher-exec', 'OMPI_MCA_plm_rsh_agent',
           'PRTE_MCA_plm_ssh_agent', 'HYDRA_LAUNCHER_EXEC')
+INTERPRETER = re.compile('python|perl|(ba|da|k|z)?sh$')
 # Variables of an outer job or step, which would change what srun does
 OUTER = re.compile('(SLURM|SRUN)_(?!CONF$|CLUSTERS$)')
 
@@ -45,7 +47,9 @@ class Known:
 
     def command(self, process):
         """The launcher that a process runs, perhaps as a script; '' if it is none"""
-        words = [os.path.basename(word).partition('.')[0] for word in process.words[:2]]
+        is_script = INTERPRETER.match(process.name)
+        words = [os.path.basename(word).partition('.')[0]
+                 for word in process.words[:2 if is_script else 1]]
         return next((word for word in words if word in self.commands), '')
 
 # A process of this machine. SESSION is a number, and AGE is in seconds.
@@ -114,9 +118,20 @@ class Launcher:
         """Whether it has computed, or waited for a CPU, for half of the time since the beginning"""
         return self.work() - self.before > (time.monotonic() - self.began) / 2
 
+    def options(self):
+        """The words in front of the program, whose options may have the same names. The program is
+        the first word that can be run, but is not the value of an option."""
+        words, cwd = self.process.words, f'/proc/{self.process.pid}/cwd'
+        for i in range(2, len(words)):
+            if words[i - 1] not in AGENTS and shutil.which(
+                    os.path.join(cwd, words[i]) if '/' in words[i] else words[i]) and (
+                        '/' in words[i] or words[i - 1][:1] != '-'):
+                return words[:i]
+        return words
+
     def given(self, names):
         """The values of options, as NAME VALUE or NAME=VALUE, and of variables"""
-        words = self.process.words
+        words = self.options()
         settings = words + read(f'/proc/{self.process.pid}/environ').split('\0')
         found = [value for name, value in zip(words, words[1:]) if name in names]
         found += [word.partition('=')[2] for word in settings if word.partition('=')[0] in names]
@@ -188,22 +203,26 @@ class Look:
         here = os.uname().nodename
         self.hosts = launcher.hosts() if launcher else []
         self.nodes = step.nodes if step else self.hosts or [here]
-        is_here = launcher and launcher.name != 'srun' and {
-            here, here.partition('.')[0], 'localhost'} & {*self.nodes}
+        # mpirun has no daemon on its own node, even if Slurm starts the others.
+        own = {here, here.partition('.')[0], 'localhost'} & {*self.nodes}
+        if step:
+            own = own or {here}
+        if not launcher or launcher.name == 'srun':
+            own = set()
         if step:
             self.down = unreachable(self.nodes)
             self.look_by_srun([node for node in self.nodes if node not in self.down])
         elif launcher.name != 'srun':
             self.agent = launcher.agent(self.hosts)
-            self.look_by_agent([node for node in self.nodes if node not in (is_here or ())])
-        for node in is_here or ():  # mpirun has no daemon on its own node.
+            self.look_by_agent([node for node in self.nodes if node not in own])
+        for node in own:
             self.waiting.append((node, ['sh', '-c', script(), 'look',
                                         *self.arguments(node, launcher.process.pid)]))
         self.poll()
 
     def arguments(self, node='', pid=''):
         """Those of tools/look"""
-        steps = [self.step.id] if self.step else []
+        steps = self.step.ids if self.step else []
         ports = self.launcher.ports() if self.launcher else []
         daemons = [f'{name}:{rank}={size}' for name, (rank, size) in self.known.daemons.items()]
         return [self.tag, node, ' '.join(map('[{}]'.format, steps)),
@@ -253,7 +272,7 @@ class Look:
         for name, file in self.outputs:
             file.seek(0)
             output += [(name, line) for line in os.fsdecode(file.read()).splitlines()]
-        self.seen = Seen([line for _, line in output], self.tag)
+        self.seen = Seen([line for _, line in output], self.tag, self.nodes)
         self.silent = [node for node in self.nodes if node not in self.seen.nodes and
                        node not in self.down] if self.outputs else []
         if self.launcher:

@@ -61,9 +61,10 @@ class Kind:
                 self.call, self.file, self.wchan, *(name or place for name, place in calls))
 
 class Seen:
-    """What the nodes have answered: for each the number of its ranks, and what the ranks do"""
-    def __init__(self, lines, tag):
-        self.nodes, self.kinds, self.size = {}, [], 0
+    """What the nodes have answered: for each the number of its ranks, and what the ranks do. Ranks
+    are missing only from the nodes EXPECTED."""
+    def __init__(self, lines, tag, expected):
+        self.nodes, self.kinds, self.size, self.expected = {}, [], 0, {*expected}
         self.remarks = collections.defaultdict(list)  # the nodes to which a text applies
         for fields in (fields for line in lines for fields in read_fields(line, tag) if fields):
             found = dict(fields)
@@ -80,7 +81,7 @@ class Seen:
         if 'count' in found:
             self.nodes[node] = found['count']
             self.size = max(self.size, integer(found.get('size')) or 0)
-        if found.get('count') == '0':
+        if found.get('count') == '0' and node in self.expected:
             daemons = ', '.join(sorted({value for name, value in fields if name == 'daemon'}))
             remark(f'{daemons} runs, and no rank' if daemons else
                    'no daemon of the launcher, and no rank')

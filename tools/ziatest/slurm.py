@@ -11,8 +11,9 @@ FIELD = re.compile(r'([^\s=]+)=(.*?)(?=\s+[^\s=]+=|\s*$)')
 # A state of a node in which it does not answer
 DOWN = re.compile('DOWN|FAIL|NOT_RESP|[*]|POWER(ED|ING)_|REBOOT')
 
-# NAME is that of the program, or of --job-name. UID is that of the user.
-Step = collections.namedtuple('Step', 'id job name nodes uid')
+# NAME is that of the program, or of --job-name. UID is that of the user. IDS are those of the steps
+# that belong to the launch.
+Step = collections.namedtuple('Step', 'id job name nodes uid ids')
 
 class Missing(Exception):
     """There is nothing to look at. This is the reason."""
@@ -29,7 +30,7 @@ def read_step(record):
     with contextlib.suppress(Unreadable):
         nodes = expand(record.get('NodeList', ''))
     return Step(record['StepId'], record['StepId'].partition('.')[0], record.get('Name', ''),
-                nodes, int(number[0]) if number else os.getuid())
+                nodes, int(number[0]) if number else os.getuid(), [record['StepId']])
 
 def number_of(record):
     return record['StepId'].partition('.')[2]
@@ -44,13 +45,20 @@ def step_of(pids):
             return read_step(record)
     return None
 
-def find_step(job, number):
-    """A step of a job: NUMBER or, if that is '', the last one that has a number"""
+def find_step(job, number, daemons):
+    """A step of a job: NUMBER or, if that is '', the last one that has a number. If it has started
+    DAEMONS for mpirun, the batch script belongs to it, because mpirun starts ranks on its own node
+    itself."""
     found = {number_of(record): record for record in records('steps')
              if record['StepId'].partition('.')[0] == job}
     number = number or max(filter(str.isdigit, found), key=int, default='batch')
     if number in found:
-        return read_step(found[number])
+        step = read_step(found[number])
+        if step.name in daemons and 'batch' in found:
+            batch = read_step(found['batch'])
+            step = step._replace(nodes=[*dict.fromkeys(batch.nodes + step.nodes)],
+                                 ids=[step.id, batch.id])
+        return step
     for record in records('job', job):
         raise Missing(f'job {job} has no step {number}; it is {describe(record, "JobState")}')
     raise Missing(f'there is no job {job}, and no launcher of yours has this process id')
