@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tools/attach: real launches that hang, on four nodes with two ranks each, over each launcher.
-Chance chooses the rank and the node. helpers/hang.c is the program, and helpers/tap.py says how to
-run one case."""
+"""tools/attach, on real launches that hang, on four nodes with two ranks each, with each launcher.
+The rank and the node are chosen at random. helpers/hang.c is the program, and helpers/tap.py
+explains how to run one case."""
 import contextlib
 import fcntl
 import os
@@ -31,9 +31,9 @@ LAUNCHERS = {
                        'ppr:2:node'),
     'hydra': ('mpich', 'mpiexec.hydra -f hosts -n 8 -ppn 2'),
 }
-# In a script on the cluster: looks until the text is the one that is wanted.
+# The beginning of each script that runs on the cluster
 SCRIPT = r'''
-look() {    # PATTERN ARGUMENT...: looks until a line matches, and prints what attach has printed
+look() {    # PATTERN ARGUMENT...: looks until a line matches, and prints the last look
     pattern=$1
     shift
     for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
@@ -74,7 +74,7 @@ class Case(tap.Case):
         subprocess.check_call(['mpicc.' + mpi, '-o', 'hang', TOP + '/tests/helpers/hang.c'])
 
     def run_on_cluster(self, script, mpi='openmpi', **environment):
-        """Runs a script on a cluster. Returns what each look has printed."""
+        """Runs a script on a cluster. Returns what each look printed."""
         with open('script', 'w') as file:
             file.write(SCRIPT + script)
         environment = dict(dict(os.environ, ATTACH=ATTACH), **environment)
@@ -86,8 +86,8 @@ class Case(tap.Case):
         return re.split('^== attach .*: ', run.stdout, flags=re.M)[1:]
 
     def hang(self, launcher, how, *looks, file=''):
-        """Launches hang, and looks at it: each of LOOKS is a pattern and the arguments of attach.
-        Then ends the launch."""
+        """Launches hang, looks at it, and ends the launch. Each of LOOKS is a pattern and the
+        arguments of attach."""
         mpi, line = LAUNCHERS[launcher]
         self.compile(mpi)
         return self.run_on_cluster('%s ./hang %s %d %s >launch 2>&1 </dev/null &\n%s\nkill $!\n' % (
@@ -134,7 +134,7 @@ class Launches(Case):
 
 
 class Daemons(Case):
-    """Each rank hangs that has started, so that the launch does."""
+    """Every rank that has started hangs, so that the launch does."""
     def short_limit(self):
         """Copies the tools, with a shorter limit for a node that does not answer."""
         shutil.copytree(os.path.join(TOP, 'tools'), 'tools')
@@ -153,7 +153,7 @@ class Daemons(Case):
         self.compile(mpi)
         agent = os.path.abspath('agent')
         line = line.replace('hydra ', 'hydra -launcher-exec %s ' % agent)
-        text, = self.run_on_cluster('%s ./hang sleep 9 &\nlook "(orted|prted) runs|ranks .* on"\n'
+        text, = self.run_on_cluster('%s ./hang sleep 9 &\nlook "(orted|prted) is running|ranks .* on"\n'
                                     % line, mpi, OMPI_MCA_plm_rsh_agent=agent,
                                     PRTE_MCA_plm_ssh_agent=agent, **self.short_limit())
         self.assertRegex(text, r'\nn%d did not answer to "%s" within 6 s\n' % (self.node, agent))
@@ -161,7 +161,7 @@ class Daemons(Case):
         self.assertRegex(text, '\nit runs [a-z]+.*, for [0-9]+ s\n')
         if mpi == 'openmpi':
             rest = [i for i in range(1, 5) if i != self.node]
-            self.assertRegex(text, r'\nn\[%s\]: (orted|prted) runs, and no rank\n' %
+            self.assertRegex(text, r'\nn\[%s\]: (orted|prted) is running, but no rank is\n' %
                              self.fold(rest))
         else:
             self.assertIn('\nnot found: ranks %d-%d of 8\n' % (
@@ -191,7 +191,7 @@ class Daemons(Case):
                          self.node)
 
     def test_two_launches_of_one_user(self):
-        """The ranks of one are not taken for those of the other, though both are on all nodes."""
+        """The ranks of one are not taken for those of another, though all are on the same nodes."""
         self.compile('openmpi')
         ranks = random.sample(range(8), 3)
         lines = ''.join('%s ./hang sleep %d >launch.%d 2>&1 </dev/null &\npid%d=$!\n' % (
@@ -219,14 +219,14 @@ class Daemons(Case):
 class Safe(Case):
     def stop(self, launcher, commands, **environment):
         """Launches hang, in which rank 0 reads a pipe. Runs commands, and then writes to the pipe.
-        Returns the launcher's status, and what has been printed."""
+        Checks that the launch then ends as usual. Returns what the commands printed."""
         mpi, line = LAUNCHERS[launcher]
         self.compile(mpi)
         os.mkfifo('pipe')
         self.run_on_cluster(
             '%s ./hang wait 9 "$PWD/pipe" >launch 2>&1 </dev/null &\nlaunch=$!\n'
             'look "rank 0 on n1 is blocked: in openat"\n%s\n'
-            # Whatever was stopped for a moment goes on.
+            # Ranks that were stopped for a moment are running again.
             'for try in $(seq 100); do\n'
             'grep -lE "^State:.T" $(pgrep -x hang | sed "s|.*|/proc/&/status|") >stopped ||\n'
             'break\nsleep 0.1; done\n'
@@ -248,7 +248,7 @@ class Safe(Case):
         self.assertEqual(len(re.findall('rank 0 on n1 is blocked: .* < main', printed)), count)
 
     def test_kills(self):
-        """What looks is killed at a moment that chance chooses: attach, the script, or eu-stack."""
+        """attach, the script, eu-stack or the way to a node is killed at a random moment."""
         launcher = random.choice([name for name in LAUNCHERS if 'salloc' not in name])
         victims = ['attach', 'srun', 'ssh', 'awk', 'eu-stack']
         self.stop(launcher, '\n'.join(
@@ -261,18 +261,18 @@ class Safe(Case):
         self.assertEqual(self.read('left'), '')
 
     def test_a_reader_that_is_killed_while_it_reads(self):
-        """Its rank goes on, which is said; a rank that was stopped before stays stopped."""
+        """Its rank is continued, and this is reported."""
         os.mkdir('bin')
         self.write('bin/eu-stack', 'while [ $# -gt 1 ]; do shift; done\nkill -STOP $1\n'
                                    'until grep -q "^State:.T" /proc/$1/status; do :; done\n'
                                    'kill -KILL $$\n')
         printed = self.stop('srun, pmix', 'PATH=$PWD/bin:$PATH "$ATTACH" --calls >printed 2>&1')
         for node in range(1, 5):
-            self.assertRegex(printed, r'\nn%d: continued, because what read its calls had left it '
+            self.assertRegex(printed, r'\nn%d: continued processes that eu-stack had left '
                                       r'stopped: [0-9]+ [0-9]+\n' % node)
 
     def test_as_root(self):
-        """attach becomes the user whose launch it is, and runs nothing that a rank's PATH has."""
+        """attach becomes the user who owns the launch, and runs nothing from a rank's PATH."""
         os.chmod('.', 0o755)
         os.mkdir('bin', 0o755)
         for name in 'py-spy', 'eu-stack', 'awk', 'sh':
@@ -286,7 +286,7 @@ class Safe(Case):
             'look "no launcher of yours"\n')
         self.assertRegex(text, r'\n4 ranks \(0-3\) on n\[1-4\] are blocked, and have not loaded')
         self.assertEqual(self.read('ran'), '')
-        self.assertIn('no launcher of yours runs', other)
+        self.assertIn('no launcher of yours is running', other)
 
 
 class Texts(Case):
@@ -301,8 +301,8 @@ class Texts(Case):
 class Arguments(Case):
     @each(('an option', ['-x'], 'option -x not recognized'),
           ('a number', ['--calls=many'], "--calls takes a number of ranks, not 'many'"),
-          ('a name', ['./solver'], "'./solver' is neither a job of Slurm nor the id of a process"),
-          ('two', ['1', '2'], "'1 2' is neither a job of Slurm nor the id of a process"))
+          ('a name', ['./solver'], "'./solver' is neither a Slurm job nor a process ID"),
+          ('two', ['1', '2'], "'1 2' is neither a Slurm job nor a process ID"))
     def error(self, words, message):
         run = subprocess.run([ATTACH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              universal_newlines=True)
@@ -314,7 +314,7 @@ class Arguments(Case):
                              universal_newlines=True)
         self.assertEqual((run.returncode, run.stdout, run.stderr), (
             1, '', 'attach: error: there is no job 99999999, and no launcher of yours has this '
-                   'process id\n'))
+                   'process ID\n'))
 
     def test_a_launcher_that_computes(self):
         """It has not started anything."""

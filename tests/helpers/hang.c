@@ -4,8 +4,8 @@
  *	hang HOW RANK [FILE]
  *
  * HOW is what RANK does: before MPI_Init, it sleeps (sleep), computes (spin), is stopped (stop),
- * reads FILE (read), or waits for a lock of FILE that another process has (lock). After MPI_Init,
- * it and the next rank wait for a message of each other, while the others are in a barrier (recv).
+ * reads FILE (read), or waits for a lock on FILE that another process holds (lock). After MPI_Init,
+ * it and the next rank wait for messages from each other, while the others are in a barrier (recv).
  * With 'wait', it is rank 0 that reads FILE, after MPI_Init.
  */
 #define _GNU_SOURCE

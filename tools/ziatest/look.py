@@ -1,9 +1,9 @@
-"""look - what a launch does that is running now, seen from outside, for tools/attach and check
+"""look - what a running launch is doing, seen from outside, for tools/attach and tools/check
 
-Looks first at the launcher, if it runs on this machine: its state, its children, and the step of
-Slurm that it or a descendant has made. On each node, tools/look then reads the processes of the
-launch. The node is reached by srun --overlap or, without a step, by the launcher's own remote
-shell. The script travels with the command, so nothing of Ziatest needs to be on the nodes.
+Looks first at the launcher, if it runs on this machine: its state, its children, and the Slurm step
+that it or a descendant has created. On each node, tools/look then examines the processes of the
+launch. It is started by srun --overlap or, if there is no step, through the launcher's own remote
+shell. The script travels with the command, so no part of Ziatest needs to be on the nodes.
 """
 import base64
 import collections
@@ -25,20 +25,20 @@ from .text import plural
 
 STARTER = find_file('../ziastart', '../../../lib/ziastart')  # lists the launchers
 MOST_SHELLS = 64  # at a time
-# Options and variables that hold a list of nodes, a file with such a list, and a remote shell
+# Options and variables that name nodes, a file that lists nodes, and a remote shell
 HOSTS = '-H', '-host', '--host', '-hosts', '--hosts'
 FILES = ('-hostfile', '--hostfile', '-machinefile', '--machinefile', '-f', '--default-hostfile',
          'OMPI_MCA_orte_default_hostfile', 'PRTE_MCA_prte_default_hostfile', 'PBS_NODEFILE')
 AGENTS = ('plm_rsh_agent', 'plm_ssh_agent', '-launcher-exec', 'OMPI_MCA_plm_rsh_agent',
           'PRTE_MCA_plm_ssh_agent', 'HYDRA_LAUNCHER_EXEC')
 INTERPRETER = re.compile('python|perl|(ba|da|k|z)?sh$')
-# Variables of an outer job or step, which would change what srun does
+# Variables of an outer job or step, which would affect srun
 OUTER = re.compile('(SLURM|SRUN)_(?!CONF$|CLUSTERS$)')
 
 class Known:
-    """The launchers that ziastart knows: the names of their COMMANDS; their DAEMONS, and for each
-    the variables that hold the rank and the number of ranks; and the VARIABLES that hold the rank
-    on its node, the rank, and the number of ranks"""
+    """The launchers that ziastart knows: the names of their COMMANDS; their DAEMONS, each with the
+    variables that hold the rank and the number of ranks; and the VARIABLES that hold the rank
+    within its node, the rank, and the number of ranks"""
     def __init__(self):
         lines = [line.split() for line in ask(STARTER, '--launchers').splitlines()]
         self.commands = {words[1] for words in lines if words[0] == 'command'}
@@ -46,13 +46,13 @@ class Known:
         self.variables = [words[1:] for words in lines if words[0] == 'rank']
 
     def command(self, process):
-        """The launcher that a process runs, perhaps as a script; '' if it is none"""
+        """The name of the launcher, perhaps a script, that a process runs, or ''"""
         is_script = INTERPRETER.match(process.name)
         words = [os.path.basename(word).partition('.')[0]
                  for word in process.words[:2 if is_script else 1]]
         return next((word for word in words if word in self.commands), '')
 
-# A process of this machine. SESSION is a number, and AGE is in seconds.
+# A process on this machine. SESSION is a number, and AGE is in seconds.
 Process = collections.namedtuple('Process', 'pid parent session name state age words uid')
 
 def read(path):
@@ -61,16 +61,16 @@ def read(path):
     return ''
 
 def processes():
-    """The processes of this user by their number; if this is root, those of all users"""
+    """The processes of this user by their IDs; if this is root, those of all users"""
     found, now, here = {}, float(read('/proc/uptime').split()[0]), os.readlink('/proc/self/ns/net')
     for pid in map(int, filter(str.isdigit, os.listdir('/proc'))):
         name, _, rest = read(f'/proc/{pid}/stat').partition('(')[2].rpartition(') ')
         fields = rest.split()
         with contextlib.suppress(OSError):
             uid = os.stat(f'/proc/{pid}').st_uid
-            # Virtual nodes share one /proc, but each has a network of its own.
+            # Virtual nodes share one /proc, but each has its own network.
             if fields and os.geteuid() in (0, uid) and os.readlink(f'/proc/{pid}/ns/net') == here:
-                # Reading that of one that is stuck in the kernel could hang.
+                # If the process is stuck in the kernel, reading could hang.
                 words = [] if fields[0] == 'D' else read(f'/proc/{pid}/cmdline').split('\0')[:-1]
                 age = now - int(fields[19]) / os.sysconf('SC_CLK_TCK')
                 found[pid] = Process(pid, int(fields[1]), int(fields[3]), name, fields[0], age,
@@ -93,7 +93,7 @@ def find_launchers(known):
     """The launchers of this user on this machine that no other launcher has started"""
     everything = processes()
     found = [each for each in everything.values() if each.uid == os.geteuid() and
-             known.command(each) not in ('', 'salloc', 'sbatch')]  # which start shells
+             known.command(each) not in ('', 'salloc', 'sbatch')]  # The latter start shells.
     inner = {each.pid for launcher in found for each in descendants(everything, launcher.pid)}
     return [each for each in found if each.pid not in inner]
 
@@ -115,7 +115,7 @@ class Launcher:
         return sum(map(int, fields[:2])) / 1e9
 
     def is_busy(self):
-        """Whether it has computed, or waited for a CPU, for half of the time since the beginning"""
+        """Whether it has computed or waited for a CPU for half of the time since the beginning"""
         return self.work() - self.before > (time.monotonic() - self.began) / 2
 
     def options(self):
@@ -130,7 +130,7 @@ class Launcher:
         return words
 
     def given(self, names):
-        """The values of options, as NAME VALUE or NAME=VALUE, and of variables"""
+        """The values of options, given as NAME VALUE or NAME=VALUE, and of variables"""
         words = self.options()
         settings = words + read(f'/proc/{self.process.pid}/environ').split('\0')
         found = [value for name, value in zip(words, words[1:]) if name in names]
@@ -138,7 +138,7 @@ class Launcher:
         return [*filter(None, found)]
 
     def hosts(self):
-        """The nodes that its command line or its hostfile names; [] for this machine alone"""
+        """The nodes that its command line or its hostfile names; [] if it names none"""
         found = [part for value in self.given(HOSTS) for part in value.split(',')]
         for path in self.given(FILES)[:1] * (not found):
             lines = read(os.path.join(f'/proc/{self.process.pid}/cwd', path)).splitlines()
@@ -146,15 +146,15 @@ class Launcher:
         return [*dict.fromkeys(filter(None, (name.partition(':')[0] for name in found)))]
 
     def agent(self, hosts):
-        """The words that reach a node: those of a child in front of a node's name"""
+        """The command that reaches a node: a child's words before the node's name"""
         for child in self.children:
             for host in {*child.words[1:]} & {*hosts}:
                 return child.words[:child.words.index(host)]
         return shlex.split([*self.given(AGENTS), 'ssh'][0].partition(':')[0])
 
     def ports(self):
-        """The ports on which it listens. One is in the command line of each of its daemons, with
-        Open MPI, PRRTE and hydra, which tells them from those of another launch."""
+        """The ports on which it listens. With Open MPI, PRRTE and hydra, one is in the command line
+        of each of its daemons, which distinguishes them from those of another launch."""
         sockets, ports = set(), []
         for process in [self.process, *filter(self.known.command, self.descendants)]:
             with contextlib.suppress(OSError):
@@ -167,7 +167,7 @@ class Launcher:
         return ports
 
     def lines(self, hosts):
-        """Yields what it does, and its children."""
+        """Yields lines about what it is doing, and about its children."""
         does = 'is stopped' if self.process.state in 'Tt' else \
             'computes' if self.is_busy() else 'waits'
         if self.step:
@@ -191,8 +191,8 @@ class Launcher:
             yield f'it runs {what}, for {since}'
 
 class Look:
-    """A look at the processes of a LAUNCHER on this machine, or of a STEP of Slurm. Reads the calls
-    of up to CALLS ranks of a node. poll() must be called until it is True, which is after at most
+    """A look at the processes of a LAUNCHER on this machine, or of a Slurm STEP. Reads the calls of
+    up to CALLS ranks on each node. poll() must be called until it returns True, after at most
     SECONDS; then lines() yields the text. What srun has started is never ended from here, because
     that would kill eu-stack, and its rank would stay stopped."""
     def __init__(self, known, launcher, step, seconds, calls=0):
@@ -221,7 +221,7 @@ class Look:
         self.poll()
 
     def arguments(self, node='', pid=''):
-        """Those of tools/look"""
+        """The arguments of tools/look"""
         steps = self.step.ids if self.step else []
         ports = self.launcher.ports() if self.launcher else []
         daemons = [f'{name}:{rank}={size}' for name, (rank, size) in self.known.daemons.items()]
@@ -237,7 +237,7 @@ class Look:
             '--chdir=/', 'sh', '-c', script(), 'look', *self.arguments()])] * bool(nodes)
 
     def look_by_agent(self, nodes):
-        """The script is one word, which any shell reads, and needs no input."""
+        """Passes the script as a single word that any shell understands, so it needs no input."""
         is_ssh = os.path.basename(self.agent[0]) == 'ssh'
         options = ['-oBatchMode=yes', '-oConnectTimeout=10'] * is_ssh
         command = f'echo {base64.b64encode(script().encode()).decode()} | base64 -d | sh -s -- '
@@ -247,7 +247,7 @@ class Look:
                 command + ' '.join(map(shlex.quote, self.arguments(node)))]))
 
     def poll(self):
-        """Starts what there is room for. Returns whether there is nothing to wait for."""
+        """Starts as many commands as may run at a time. Returns whether all have finished."""
         env = {name: value for name, value in os.environ.items() if not OUTER.match(name)}
         self.running = {name: process for name, process in self.running.items()
                         if process.poll() is None}
@@ -261,13 +261,13 @@ class Look:
                 output.write(f'{words[0]}: {error.strerror}'.encode())
         if time.monotonic() > self.began + self.seconds:
             for process in self.running.values():
-                # srun gives up if it still waits for its step. Otherwise, tools/look ignores it.
+                # srun gives up if it still waits for its step; otherwise, tools/look ignores this.
                 signal_group(process.pid, signal.SIGUSR1)
             self.waiting, self.running = [], {}
         return not self.running
 
     def lines(self):
-        """Yields the text."""
+        """Yields the lines of the text."""
         output = []
         for name, file in self.outputs:
             file.seek(0)
@@ -290,8 +290,8 @@ class Look:
             if '@zia' not in line and line.strip() and name in ('srun', *self.silent))
 
     def next_line(self, again):
-        """Yields the line that says what to do next, if that is certain. AGAIN is the command that
-        reads the calls, too."""
+        """Yields a line that says what to do next, if that is certain. AGAIN is the command that
+        also reads the calls."""
         ask_node = ['scontrol', 'show', 'node'] if self.step else self.agent
         missing = [*self.down, *self.silent][:1]
         if missing:
@@ -299,7 +299,7 @@ class Look:
         elif self.launcher and self.launcher.is_busy() and not self.seen.kinds:
             yield f'next: eu-stack -p {self.launcher.process.pid}'
         elif self.seen.kinds and not self.calls:
-            yield f'next: {again}    # reads the calls of ranks, and stops these for a moment'
+            yield f"next: {again}    # also shows the ranks' calls; stops each for a moment"
 
 def script():
     with open(find_file('look'), encoding='ascii') as file:

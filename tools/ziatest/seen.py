@@ -1,6 +1,6 @@
-"""seen - what ranks do, from the lines of tools/look, and the text about it
+"""seen - what ranks are doing, from the lines of tools/look, and the text about it
 
-Ranks that do the same are in one line, the rarest first, because it is the one to look at.
+Ranks in the same state share a line. The rarest comes first, because it is the one to look at.
 """
 import collections
 import contextlib
@@ -21,7 +21,7 @@ VERBS = {'blocked': ('is blocked', 'are blocked'), 'polls': ('polls', 'poll'),
          'computes': ('computes', 'compute'), 'stopped': ('is stopped', 'are stopped'),
          'kernel': ('is stuck in the kernel', 'are stuck in the kernel'),
          'dead': ('has ended', 'have ended')}
-# System calls that may block for ever, by their numbers on x86_64. The first argument of those in
+# System calls that may block forever, by their numbers on x86_64. The first argument of those in
 # ON_FILE is a file.
 CALLS = {7: 'poll', 23: 'select', 34: 'pause', 35: 'nanosleep', 61: 'wait4', 202: 'futex',
          230: 'clock_nanosleep', 232: 'epoll_wait', 247: 'waitid', 257: 'openat', 270: 'pselect6',
@@ -31,38 +31,38 @@ ON_FILE = {0: 'read', 1: 'write', 16: 'ioctl', 17: 'pread64', 42: 'connect', 43:
            74: 'fsync', 288: 'accept4'}
 
 class Kind:
-    """Ranks of a node that do the same, from a line of tools/look"""
+    """Ranks on a node that are in the same state, from a line of tools/look"""
     def __init__(self, fields):
         self.node, self.does = fields.get('node', '?'), fields.get('does', '')
         self.name, self.has_mpi = fields.get('name', ''), 'mpi' in fields
-        self.waited = integer(fields.get('waited')) or 0  # for a CPU, in ms of a second
+        self.waited = integer(fields.get('waited')) or 0  # for a CPU, in ms per second
         self.ranks = [rank for rank in map(integer, fields['ranks'].split(',')) if rank is not None]
         number = integer(fields.get('call'))
         self.call = {**CALLS, **ON_FILE}.get(number, '')
-        file = re.sub(r':\[.*', '', fields.get('file', ''))  # without the number of a socket
+        file = re.sub(r':\[.*', '', fields.get('file', ''))  # without a socket's number
         self.file = file if number in ON_FILE else ''
-        # The kernel's own function says more if the call or its file is not known.
+        # If the call or its file is not known, the function in the kernel says more.
         self.wchan = fields.get('wchan', '') if self.call in ('', 'openat') else ''
         self.calls = []
         for text in filter(None, fields.get('calls', '').split(SEPARATOR)):
             name, bar, place = text.partition('|')
             self.calls.append((name, place if bar else self.calls[-1][1] if self.calls else ''))
         names = [MPI_CALL.fullmatch(name) for name, _ in self.calls]
-        # The outermost MPI function, and its place among the calls
+        # The outermost MPI function, and its index in the calls
         self.place = max((i for i, match in enumerate(names) if match), default=-1)
         self.function = names[self.place][1] or names[self.place][2] if self.place >= 0 else ''
 
     def key(self):
-        """The same for ranks that do the same. What a rank that moves calls differs from moment to
-        moment, but not its MPI function and what is outside of that."""
+        """Equal for ranks in the same state. The calls of a rank that polls or computes change from
+        moment to moment, but its MPI function and the calls outside it do not."""
         moves = self.does in MOVES
         calls = self.calls[self.place if self.function else -2:] if moves else self.calls
         return (moves and bool(calls) or self.does, self.name if not calls else '', self.has_mpi,
                 self.call, self.file, self.wchan, *(name or place for name, place in calls))
 
 class Seen:
-    """What the nodes have answered: for each the number of its ranks, and what the ranks do. Ranks
-    are missing only from the nodes EXPECTED."""
+    """The answers of the nodes: the number of ranks on each, and what these are doing. Ranks are
+    missing only from the nodes EXPECTED."""
     def __init__(self, lines, tag, expected):
         self.nodes, self.kinds, self.size, self.expected = {}, [], 0, {*expected}
         self.remarks = collections.defaultdict(list)  # the nodes to which a text applies
@@ -75,7 +75,7 @@ class Seen:
         self.ranks = {rank for kind in self.kinds for rank in kind.ranks}
 
     def add_node(self, node, found, fields):
-        """Reads a line about a node: the one before those about its ranks, or the one after them"""
+        """Reads a line about a node, which comes before or after the lines about its ranks"""
         def remark(text):
             self.remarks[text].append(node)
         if 'count' in found:
@@ -83,8 +83,8 @@ class Seen:
             self.size = max(self.size, integer(found.get('size')) or 0)
         if found.get('count') == '0' and node in self.expected:
             daemons = ', '.join(sorted({value for name, value in fields if name == 'daemon'}))
-            remark(f'{daemons} runs, and no rank' if daemons else
-                   'no daemon of the launcher, and no rank')
+            remark(f'{daemons} is running, but no rank is' if daemons else
+                   'neither a daemon of the launcher nor a rank is running')
         for name, value in fields:
             if name == 'stuck':
                 remark('process {1} ({0}) is stuck in the kernel {2}'.format(*value.split(' ')))
@@ -94,7 +94,7 @@ class Seen:
                 if owner != '0' or os.geteuid() == 0 or host.partition(' ')[0] in self.nodes:
                     remark(f'no answer from {host}, port {int(port, 16)}')
             elif name == 'mended':
-                remark(f'continued, because what read its calls had left it stopped: {value}')
+                remark(f'continued processes that eu-stack had left stopped: {value}')
             elif name == 'why':
                 yama = found.get('yama', '0')
                 limit = f' (kernel.yama.ptrace_scope is {yama})' if yama != '0' else ''
@@ -118,7 +118,7 @@ class Seen:
             yield f'{fold_within(nodes, MOST_NAMES)}: {text}'
 
     def describe(self, kinds, are_in_init):
-        """The line about ranks that do the same"""
+        """The line about ranks in the same state"""
         first, ranks = kinds[0], [rank for kind in kinds for rank in kind.ranks]
         is_many = len(ranks) > 1
         who = f'{len(ranks)} ranks ({name_ranks(ranks)[6:]})' if is_many else name_ranks(ranks)
@@ -153,8 +153,8 @@ def name_ranks(ranks):
     return f'rank{"s" * (len(ranks) > 1)} {text}'
 
 def name_address(text):
-    """An address as the kernel prints it, in words of 32 bits, each in the CPU's byte order; with
-    the host's name, if it has one"""
+    """An address that the kernel prints in 32-bit words, each in the CPU's byte order; with the
+    host's name, if it has one"""
     words = [bytes.fromhex(text[i:i + 8])[::-1] for i in range(0, len(text), 8)]
     address = ipaddress.ip_address(b''.join(words))
     address = str(getattr(address, 'ipv4_mapped', None) or address)
@@ -163,8 +163,8 @@ def name_address(text):
     return address
 
 def show_calls(stacks):
-    """The outermost calls that all STACKS have, the innermost of them first. A library is named
-    where it changes."""
+    """The outermost calls that all STACKS have in common, innermost first. A library is named where
+    it changes."""
     count = 0
     for each in zip(*map(reversed, stacks)):
         if len({name for name, _ in each}) > 1:

@@ -16,16 +16,16 @@ DOWN = re.compile('DOWN|FAIL|NOT_RESP|[*]|POWER(ED|ING)_|REBOOT')
 Step = collections.namedtuple('Step', 'id job name nodes uid ids')
 
 class Missing(Exception):
-    """There is nothing to look at. This is the reason."""
+    """There is nothing to look at, for this reason."""
 
 def records(*words):
-    """What `scontrol show WORDS` prints, as a dict for each line"""
+    """The output of `scontrol show WORDS`, as a dict for each line"""
     from .children import ask
     return [dict(FIELD.findall(line))
             for line in ask('scontrol', '--oneliner', 'show', *words).splitlines() if '=' in line]
 
 def read_step(record):
-    number = re.search('[0-9]+', record.get('UserId', ''))  # of 1000, or of name(1000)
+    number = re.search('[0-9]+', record.get('UserId', ''))  # such as 1000 or name(1000)
     nodes = []
     with contextlib.suppress(Unreadable):
         nodes = expand(record.get('NodeList', ''))
@@ -36,12 +36,12 @@ def number_of(record):
     return record['StepId'].partition('.')[2]
 
 def step_of(pids):
-    """The step that an srun among the processes PIDS of this machine has made, or None"""
+    """The step that an srun among the processes PIDS on this machine has created, or None"""
     here = os.uname().nodename.partition('.')[0]
     for record in records('steps'):
         host, _, pid = record.get('SrunHost:Pid', '').rpartition(':')
         if host.partition('.')[0] == here and pid.isdigit() and int(pid) in pids and \
-                number_of(record).isdigit():  # It is no number while the step waits.
+                number_of(record).isdigit():  # It is not a number while the step waits.
             return read_step(record)
     return None
 
@@ -61,15 +61,15 @@ def find_step(job, number, daemons):
         return step
     for record in records('job', job):
         raise Missing(f'job {job} has no step {number}; it is {describe(record, "JobState")}')
-    raise Missing(f'there is no job {job}, and no launcher of yours has this process id')
+    raise Missing(f'there is no job {job}, and no launcher of yours has this process ID')
 
 def describe(record, key):
     reason = record.get('Reason', 'None').partition(' [')[0]
     return record.get(key, 'unknown') + f' (reason: {reason})' * (reason != 'None')
 
 def obstacles(job, session):
-    """What an srun that has no step waits for: other steps of its JOB or, if that is '', a job that
-    was asked for in its SESSION, a number"""
+    """What an srun without a step is waiting for: other steps of its JOB or, if JOB is '', a job
+    that was requested in its SESSION, a number"""
     if job:
         return [f'step {record["StepId"]} ({record.get("Name")}) is on {record.get("NodeList")}'
                 for record in records('steps')
@@ -79,6 +79,6 @@ def obstacles(job, session):
             record.get('AllocNode:Sid', '').rpartition(':')[2] == str(session)]
 
 def unreachable(nodes):
-    """{node: why} of those of NODES that do not answer, according to Slurm"""
+    """{node: why} for those of NODES that do not answer, according to Slurm"""
     return {record['NodeName']: describe(record, 'State') for record in records(
         'nodes', ','.join(nodes)) if DOWN.search(record.get('State', ''))}
