@@ -153,8 +153,9 @@ class Daemons(Case):
         self.compile(mpi)
         agent = os.path.abspath('agent')
         line = line.replace('hydra ', 'hydra -launcher-exec %s ' % agent)
-        text, = self.run_on_cluster('%s ./hang sleep 9 &\nlook "(orted|prted) is running|ranks .* on"\n'
-                                    % line, mpi, OMPI_MCA_plm_rsh_agent=agent,
+        text, = self.run_on_cluster('%s ./hang sleep 9 &\n'
+                                    'look "is running, but|ranks .* on"\n' % line, mpi,
+                                    OMPI_MCA_plm_rsh_agent=agent,
                                     PRTE_MCA_plm_ssh_agent=agent, **self.short_limit())
         self.assertRegex(text, r'\nn%d did not answer to "%s" within 6 s\n' % (self.node, agent))
         self.assertRegex(text, r'\nnext: %s n%d\n' % (agent, self.node))
@@ -313,8 +314,8 @@ class Arguments(Case):
         run = subprocess.run([ATTACH, '99999999'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              universal_newlines=True)
         self.assertEqual((run.returncode, run.stdout, run.stderr), (
-            1, '', 'attach: error: there is no job 99999999, and no launcher of yours has this '
-                   'process ID\n'))
+            1, '', 'attach: error: scontrol shows no job 99999999, and no launcher of yours has '
+                   'this process ID\n'))
 
     def test_a_launcher_that_computes(self):
         """It has not started anything."""

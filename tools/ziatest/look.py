@@ -17,10 +17,10 @@ import tempfile
 import time
 
 from .children import ask, cut, find_file, signal_group, start
-from .names import fold_within
+from .names import fold_for_slurm, fold_within
 from .rollcall import MOST_NAMES
 from .seen import Seen
-from .slurm import obstacles, step_of, unreachable
+from .slurm import Missing, obstacles, step_of, unreachable
 from .text import plural
 
 STARTER = find_file('../ziastart', '../../../lib/ziastart')  # lists the launchers
@@ -31,6 +31,7 @@ FILES = ('-hostfile', '--hostfile', '-machinefile', '--machinefile', '-f', '--de
          'OMPI_MCA_orte_default_hostfile', 'PRTE_MCA_prte_default_hostfile', 'PBS_NODEFILE')
 AGENTS = ('plm_rsh_agent', 'plm_ssh_agent', '-launcher-exec', 'OMPI_MCA_plm_rsh_agent',
           'PRTE_MCA_plm_ssh_agent', 'HYDRA_LAUNCHER_EXEC')
+HOST = re.compile(r'[A-Za-z0-9_][\w.-]*')
 INTERPRETER = re.compile('python|perl|(ba|da|k|z)?sh$')
 # Variables of an outer job or step, which would affect srun
 OUTER = re.compile('(SLURM|SRUN)_(?!CONF$|CLUSTERS$)')
@@ -47,10 +48,11 @@ class Known:
 
     def command(self, process):
         """The name of the launcher, perhaps a script, that a process runs, or ''"""
-        is_script = INTERPRETER.match(process.name)
-        words = [os.path.basename(word).partition('.')[0]
-                 for word in process.words[:2 if is_script else 1]]
-        return next((word for word in words if word in self.commands), '')
+        names = [*map(os.path.basename, process.words[:2])]
+        if not INTERPRETER.match(names[0] if names else ''):
+            names = names[:1]
+        return next((name for name in (name.partition('.')[0] for name in names)
+                     if name in self.commands), '')
 
 # A process on this machine. SESSION is a number, and AGE is in seconds.
 Process = collections.namedtuple('Process', 'pid parent session name state age words uid')
@@ -101,6 +103,8 @@ class Launcher:
     """A launcher on this machine, and what it has started"""
     def __init__(self, known, pid):
         everything = processes()
+        if pid not in everything:
+            raise Missing(f'process {pid} has ended')
         self.known, self.process, self.began = known, everything[pid], time.monotonic()
         self.name = known.command(self.process) or self.process.name
         self.descendants, self.before = descendants(everything, pid), self.work()
@@ -143,13 +147,11 @@ class Launcher:
         for path in self.given(FILES)[:1] * (not found):
             lines = read(os.path.join(f'/proc/{self.process.pid}/cwd', path)).splitlines()
             found = [words[0] for words in (line.split('#')[0].split() for line in lines) if words]
-        return [*dict.fromkeys(filter(None, (name.partition(':')[0] for name in found)))]
+        found = (name.partition(':')[0] for name in found)
+        return [*dict.fromkeys(name for name in found if HOST.fullmatch(name))]
 
-    def agent(self, hosts):
-        """The command that reaches a node: a child's words before the node's name"""
-        for child in self.children:
-            for host in {*child.words[1:]} & {*hosts}:
-                return child.words[:child.words.index(host)]
+    def agent(self):
+        """The command that reaches a node. A child that names a node may be a rank."""
         return shlex.split([*self.given(AGENTS), 'ssh'][0].partition(':')[0])
 
     def ports(self):
@@ -213,7 +215,7 @@ class Look:
             self.down = unreachable(self.nodes)
             self.look_by_srun([node for node in self.nodes if node not in self.down])
         elif launcher.name != 'srun':
-            self.agent = launcher.agent(self.hosts)
+            self.agent = launcher.agent()
             self.look_by_agent([node for node in self.nodes if node not in own])
         for node in own:
             self.waiting.append((node, ['sh', '-c', script(), 'look',
@@ -232,7 +234,7 @@ class Look:
         count = len(nodes)
         self.waiting += [('srun', [
             'srun', '--overlap', '--mpi=none', '--jobid=' + self.step.job, f'--nodes={count}',
-            f'--ntasks={count}', '--ntasks-per-node=1', '--nodelist=' + ','.join(nodes),
+            f'--ntasks={count}', '--ntasks-per-node=1', '--nodelist=' + fold_for_slurm(nodes),
             '--immediate=20', '--no-kill', '--kill-on-bad-exit=0', '--job-name=attach', '--quiet',
             '--chdir=/', 'sh', '-c', script(), 'look', *self.arguments()])] * bool(nodes)
 
@@ -272,7 +274,7 @@ class Look:
         for name, file in self.outputs:
             file.seek(0)
             output += [(name, line) for line in os.fsdecode(file.read()).splitlines()]
-        self.seen = Seen([line for _, line in output], self.tag, self.nodes)
+        self.seen = Seen([line for _, line in output], self.tag, {*self.nodes})
         self.silent = [node for node in self.nodes if node not in self.seen.nodes and
                        node not in self.down] if self.outputs else []
         if self.launcher:

@@ -4,14 +4,15 @@ Ranks in the same state share a line. The rarest comes first, because it is the 
 """
 import collections
 import contextlib
+import functools
 import ipaddress
 import os
 import re
 import socket
 
-from .facts import integer, read_fields
+from .facts import MOST_RANKS, integer, read_fields
 from .names import by_name, fold_within, number_ranges
-from .rollcall import MOST_CALLS, MOST_NAMES, is_most
+from .rollcall import MOST_CALLS, MOST_NAMES, first_part, is_most
 
 MOST_LINES = 20  # about ranks
 SEPARATOR = '\037'  # between calls
@@ -34,7 +35,7 @@ class Kind:
     """Ranks on a node that are in the same state, from a line of tools/look"""
     def __init__(self, fields):
         self.node, self.does = fields.get('node', '?'), fields.get('does', '')
-        self.name, self.has_mpi = fields.get('name', ''), 'mpi' in fields
+        self.name, self.mpi = fields.get('name', ''), fields.get('mpi', '')
         self.waited = integer(fields.get('waited')) or 0  # for a CPU, in ms per second
         self.ranks = [rank for rank in map(integer, fields['ranks'].split(',')) if rank is not None]
         number = integer(fields.get('call'))
@@ -45,8 +46,7 @@ class Kind:
         self.wchan = fields.get('wchan', '') if self.call in ('', 'openat') else ''
         self.calls = []
         for text in filter(None, fields.get('calls', '').split(SEPARATOR)):
-            name, bar, place = text.partition('|')
-            self.calls.append((name, place if bar else self.calls[-1][1] if self.calls else ''))
+            self.calls.append(text.rpartition('|')[::2])
         names = [MPI_CALL.fullmatch(name) for name, _ in self.calls]
         # The outermost MPI function, and its index in the calls
         self.place = max((i for i, match in enumerate(names) if match), default=-1)
@@ -57,14 +57,15 @@ class Kind:
         moment to moment, but its MPI function and the calls outside it do not."""
         moves = self.does in MOVES
         calls = self.calls[self.place if self.function else -2:] if moves else self.calls
-        return (moves and bool(calls) or self.does, self.name if not calls else '', self.has_mpi,
+        return (moves and bool(calls) or self.does, self.name if not calls else '', self.mpi,
                 self.call, self.file, self.wchan, *(name or place for name, place in calls))
 
 class Seen:
     """The answers of the nodes: the number of ranks on each, and what these are doing. Ranks are
     missing only from the nodes EXPECTED."""
     def __init__(self, lines, tag, expected):
-        self.nodes, self.kinds, self.size, self.expected = {}, [], 0, {*expected}
+        self.nodes, self.kinds, self.size, self.expected = set(), [], 0, expected
+        self.daemons = collections.defaultdict(set)  # of each node
         self.remarks = collections.defaultdict(list)  # the nodes to which a text applies
         for fields in (fields for line in lines for fields in read_fields(line, tag) if fields):
             found = dict(fields)
@@ -73,25 +74,29 @@ class Seen:
             else:
                 self.add_node(found.get('node', '?'), found, fields)
         self.ranks = {rank for kind in self.kinds for rank in kind.ranks}
+        # A node may have two answers, from a step and from mpirun itself.
+        idle = expected & self.nodes - {kind.node for kind in self.kinds}
+        for node in sorted(idle, key=by_name):
+            daemons = ', '.join(sorted(self.daemons[node]))
+            self.remarks[f'{daemons} is running, but no rank is' if daemons else
+                         'neither a daemon of the launcher nor a rank is running'].append(node)
 
     def add_node(self, node, found, fields):
         """Reads a line about a node, which comes before or after the lines about its ranks"""
         def remark(text):
             self.remarks[text].append(node)
         if 'count' in found:
-            self.nodes[node] = found['count']
-            self.size = max(self.size, integer(found.get('size')) or 0)
-        if found.get('count') == '0' and node in self.expected:
-            daemons = ', '.join(sorted({value for name, value in fields if name == 'daemon'}))
-            remark(f'{daemons} is running, but no rank is' if daemons else
-                   'neither a daemon of the launcher nor a rank is running')
+            self.nodes.add(node)
+            self.size = max(self.size, integer(found.get('size'), MOST_RANKS) or 0)
+            self.daemons[node] |= {value for name, value in fields if name == 'daemon'}
         for name, value in fields:
             if name == 'stuck':
-                remark('process {1} ({0}) is stuck in the kernel {2}'.format(*value.split(' ')))
+                remark('process {0} ({2}) is stuck in the kernel {1}'.format(*value.split(' ', 2)))
             elif name == 'unanswered':
                 owner, address, port = value.split(':')
                 host = name_address(address)
-                if owner != '0' or os.geteuid() == 0 or host.partition(' ')[0] in self.nodes:
+                is_known = first_part(host.partition(' ')[0]) in map(first_part, self.expected)
+                if owner != '0' or os.geteuid() == 0 or is_known:
                     remark(f'no answer from {host}, port {int(port, 16)}')
             elif name == 'mended':
                 remark(f'continued processes that eu-stack had left stopped: {value}')
@@ -113,7 +118,7 @@ class Seen:
             yield f'{len(groups) - MOST_LINES} more states or calls'
         missing = sorted({*range(self.size)} - self.ranks) if self.ranks else []
         if missing:
-            yield f'not found: {name_ranks(missing)} of {self.size}'
+            yield f'not found: rank{"s" * (len(missing) > 1)} {name_ranks(missing)} of {self.size}'
         for text, nodes in self.remarks.items():
             yield f'{fold_within(nodes, MOST_NAMES)}: {text}'
 
@@ -121,7 +126,7 @@ class Seen:
         """The line about ranks in the same state"""
         first, ranks = kinds[0], [rank for kind in kinds for rank in kind.ranks]
         is_many = len(ranks) > 1
-        who = f'{len(ranks)} ranks ({name_ranks(ranks)[6:]})' if is_many else name_ranks(ranks)
+        who = f'{len(ranks)} ranks ({name_ranks(ranks)})' if is_many else f'rank {ranks[0]}'
         who += f' on {fold_within(sorted({kind.node for kind in kinds}, key=by_name), MOST_NAMES)}'
         if len({kind.name for kind in self.kinds}) > 1:
             who += f' ({first.name})'
@@ -131,7 +136,7 @@ class Seen:
             if is_most(len(ranks), len(self.ranks)) and first.does in (*MOVES, 'blocked'):
                 verb = 'wait'
             verb += f' in {first.function}'
-        elif not first.has_mpi:
+        elif first.mpi == 'no':
             verb += f', and {has} not loaded MPI'
         elif first.calls and are_in_init:
             verb += f', and {has} not reached MPI_Init'
@@ -150,8 +155,9 @@ def name_ranks(ranks):
     text = number_ranges([*map(str, sorted(ranks))]).strip('[]')
     if len(text) > MOST_NAMES:
         text = text[:MOST_NAMES].rpartition(',')[0] + ',...'
-    return f'rank{"s" * (len(ranks) > 1)} {text}'
+    return text
 
+@functools.lru_cache()
 def name_address(text):
     """An address that the kernel prints in 32-bit words, each in the CPU's byte order; with the
     host's name, if it has one"""

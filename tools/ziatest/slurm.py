@@ -9,7 +9,7 @@ from .names import expand
 
 FIELD = re.compile(r'([^\s=]+)=(.*?)(?=\s+[^\s=]+=|\s*$)')
 # A state of a node in which it does not answer
-DOWN = re.compile('DOWN|FAIL|NOT_RESP|[*]|POWER(ED|ING)_|REBOOT')
+DOWN = re.compile('DOWN|NOT_RESP|[*]|POWER(ED|ING)_|REBOOT')
 
 # NAME is that of the program, or of --job-name. UID is that of the user. IDS are those of the steps
 # that belong to the launch.
@@ -25,23 +25,26 @@ def records(*words):
             for line in ask('scontrol', '--oneliner', 'show', *words).splitlines() if '=' in line]
 
 def read_step(record):
-    number = re.search('[0-9]+', record.get('UserId', ''))  # such as 1000 or name(1000)
+    uid = re.search(r'([0-9]+)\)?$', record.get('UserId', ''))  # such as 1000 or name(1000)
     nodes = []
     with contextlib.suppress(Unreadable):
         nodes = expand(record.get('NodeList', ''))
     return Step(record['StepId'], record['StepId'].partition('.')[0], record.get('Name', ''),
-                nodes, int(number[0]) if number else os.getuid(), [record['StepId']])
+                nodes, int(uid[1]) if uid else os.getuid(), [record['StepId']])
 
 def number_of(record):
     return record['StepId'].partition('.')[2]
 
+def local_number(record, key):
+    """NUMBER, if the record has HOST:NUMBER, and HOST is this machine; otherwise, None"""
+    host, _, number = record.get(key, '').rpartition(':')
+    here = os.uname().nodename.partition('.')[0]
+    return int(number) if host.partition('.')[0] == here and number.isdigit() else None
+
 def step_of(pids):
     """The step that an srun among the processes PIDS on this machine has created, or None"""
-    here = os.uname().nodename.partition('.')[0]
-    for record in records('steps'):
-        host, _, pid = record.get('SrunHost:Pid', '').rpartition(':')
-        if host.partition('.')[0] == here and pid.isdigit() and int(pid) in pids and \
-                number_of(record).isdigit():  # It is not a number while the step waits.
+    for record in records('steps'):  # While a step waits, it has no number.
+        if number_of(record).isdigit() and local_number(record, 'SrunHost:Pid') in pids:
             return read_step(record)
     return None
 
@@ -61,7 +64,7 @@ def find_step(job, number, daemons):
         return step
     for record in records('job', job):
         raise Missing(f'job {job} has no step {number}; it is {describe(record, "JobState")}')
-    raise Missing(f'there is no job {job}, and no launcher of yours has this process ID')
+    raise Missing(f'scontrol shows no job {job}, and no launcher of yours has this process ID')
 
 def describe(record, key):
     reason = record.get('Reason', 'None').partition(' [')[0]
@@ -76,7 +79,7 @@ def obstacles(job, session):
                 if record['StepId'].partition('.')[0] == job and number_of(record).isdigit()]
     return [f'job {record["JobId"]} is {describe(record, "JobState")}'
             for record in records('jobs') if record.get('JobState') == 'PENDING' and
-            record.get('AllocNode:Sid', '').rpartition(':')[2] == str(session)]
+            record.get('BatchFlag') == '0' and local_number(record, 'AllocNode:Sid') == session]
 
 def unreachable(nodes):
     """{node: why} for those of NODES that do not answer, according to Slurm"""
