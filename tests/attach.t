@@ -79,7 +79,8 @@ class Case(tap.Case):
             file.write(SCRIPT + script)
         environment = dict(dict(os.environ, ATTACH=ATTACH), **environment)
         environment['SLURM_MPI_TYPE'] = 'pmix' if mpi == 'openmpi' else 'pmi2'
-        run = subprocess.run([TOP + '/tests/cluster', '4', 'sh', './script'], timeout=300,
+        run = subprocess.run([TOP + '/tests/cluster', '4', 'sh', './script'],
+                             timeout=300 + 9 * int(os.environ.get('KILLS', 6)),
                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              universal_newlines=True)
         self.show('rank %d on n%d' % (self.rank, self.node), run.stdout)
@@ -121,6 +122,29 @@ class Launches(Case):
             text, = self.hang(random.choice(['srun, pmix', 'mpirun']), how,
                               [r'7 ranks \(%s\) .* poll' % self.others], file=path)
         self.assertIn('\nrank %d on n%d' % (self.rank, self.node) + does.format(path), text)
+
+    def test_a_batch_script(self):
+        """On its own node, mpirun starts ranks itself. The script is no rank."""
+        self.compile('openmpi')
+        self.write('batch', 'mpirun.openmpi --map-by ppr:2:node ./hang sleep %d\n' % self.rank)
+        texts = self.run_on_cluster('sbatch --quiet -N 4 --ntasks-per-node=2 -o /dev/null batch\n'
+                                    'look "7 ranks .* poll" 1\n'
+                                    'ssh n1 "cd $PWD; $ATTACH" >local\n'
+                                    'echo "== attach : $(cat local)"\n')
+        for text in texts:
+            self.assertRegex(text, r'\nrank %d on n%d is blocked: in clock_nanosleep\n'
+                                   r'7 ranks \(%s\) on n\[.*\] poll\n' % (
+                                       self.rank, self.node, self.others))
+            self.assertNotIn('not found', text)
+
+    def test_a_name_with_a_line_end(self):
+        """It looks like a process that is its own parent."""
+        self.compile('openmpi')
+        os.rename('hang', '\n1 (sh) S 1 ')
+        text, = self.run_on_cluster('srun -N 4 --ntasks-per-node 2 "./\n1 (sh) S 1 " sleep %d &\n'
+                                    'look "7 ranks .* poll"\n' % self.rank)
+        self.assertRegex(text, r'\nrank %d on n%d is blocked: in clock_nanosleep\n' % (
+            self.rank, self.node))
 
     def test_a_message_that_nobody_sends(self):
         self.rank = 2 * random.randrange(4)
@@ -213,8 +237,8 @@ class Daemons(Case):
                                     'look "in step"  >looked\n'
                                     'setsid srun -N 4 --exclusive true &\nsleep 1\n'
                                     'look "PENDING" $(pgrep -n srun)\n')
-        self.assertRegex(text, r'srun \(process .*\) waits, and has no step: job 2 is PENDING '
-                               r'\(reason: .*\)\n')
+        self.assertRegex(text, r'srun \(process .*\) waits, and scontrol shows no step of it: '
+                               r'job 2 is PENDING \(reason: .*\)\n')
 
 
 class Safe(Case):

@@ -153,7 +153,8 @@ if has python3; then
 	like 'ziatest-check launches, and finds ziaprobe' "$status $out$err" \
 		'1 # Launch check: wrong: no rank answered, and the launcher exited .*'
 	run moved/bin/ziatest-attach 99999999
-	like 'ziatest-attach finds its parts' "$status $out$err" '1 .*scontrol shows no job 99999999, .*'
+	like 'ziatest-attach finds its parts' "$status $out$err" \
+		'1 .*scontrol shows no job 99999999, .*'
 fi
 is 'other users can read what is installed' "$(find stage ! -perm -4)" ''
 rm -rf stage moved out err

@@ -28,7 +28,8 @@ MOST_SHELLS = 64  # at a time
 # Options and variables that name nodes, a file that lists nodes, and a remote shell
 HOSTS = '-H', '-host', '--host', '-hosts', '--hosts'
 FILES = ('-hostfile', '--hostfile', '-machinefile', '--machinefile', '-f', '--default-hostfile',
-         'OMPI_MCA_orte_default_hostfile', 'PRTE_MCA_prte_default_hostfile', 'PBS_NODEFILE')
+         'orte_default_hostfile', 'OMPI_MCA_orte_default_hostfile',
+         'PRTE_MCA_prte_default_hostfile', 'HYDRA_HOST_FILE', 'PBS_NODEFILE')
 AGENTS = ('plm_rsh_agent', 'plm_ssh_agent', '-launcher-exec', 'OMPI_MCA_plm_rsh_agent',
           'PRTE_MCA_plm_ssh_agent', 'HYDRA_LAUNCHER_EXEC')
 HOST = re.compile(r'[A-Za-z0-9_][\w.-]*')
@@ -177,7 +178,7 @@ class Launcher:
         elif self.name == 'srun':
             job = [*self.given(['SLURM_JOB_ID']), ''][0]
             found = obstacles(job, self.process.session)
-            does += ', and has no step' + ': ' * bool(found) + ', '.join(found[:4])
+            does += ', and scontrol shows no step of it' + ': ' * bool(found) + ', '.join(found[:4])
         elif not self.children:
             does += ', and has no child'
         yield f'{self.name} (process {self.process.pid}, for {duration(self.process.age)}) {does}'
@@ -201,12 +202,13 @@ class Look:
         self.tag, self.seconds, self.calls = f'{os.getpid()}.{time.time():.0f}', seconds, calls
         self.known, self.launcher, self.step = known, launcher, step
         self.waiting, self.running, self.outputs, self.down = [], {}, [], {}
+        self.unasked = set()  # nodes for which there was no time
         self.began, self.agent = time.monotonic(), ['srun', '--overlap']
         here = os.uname().nodename
         self.hosts = launcher.hosts() if launcher else []
         self.nodes = step.nodes if step else self.hosts or [here]
         # mpirun has no daemon on its own node, even if Slurm starts the others.
-        own = {here, here.partition('.')[0], 'localhost'} & {*self.nodes}
+        own = {here, here.partition('.')[0], 'localhost', '127.0.0.1'} & {*self.nodes}
         if step:
             own = own or {here}
         if not launcher or launcher.name == 'srun':
@@ -225,7 +227,7 @@ class Look:
     def arguments(self, node='', pid=''):
         """The arguments of tools/look"""
         steps = self.step.ids if self.step else []
-        ports = self.launcher.ports() if self.launcher else []
+        ports = self.launcher.ports() if self.launcher and not pid else []
         daemons = [f'{name}:{rank}={size}' for name, (rank, size) in self.known.daemons.items()]
         return [self.tag, node, ' '.join(map('[{}]'.format, steps)),
                 ' '.join(map(':{}'.format, ports)), str(pid), str(self.calls), ','.join(daemons)]
@@ -265,7 +267,8 @@ class Look:
             for process in self.running.values():
                 # srun gives up if it still waits for its step; otherwise, tools/look ignores this.
                 signal_group(process.pid, signal.SIGUSR1)
-            self.waiting, self.running = [], {}
+            self.running = {}
+            self.unasked = {name for name, _ in self.waiting}
         return not self.running
 
     def lines(self):
@@ -273,10 +276,10 @@ class Look:
         output = []
         for name, file in self.outputs:
             file.seek(0)
-            output += [(name, line) for line in os.fsdecode(file.read()).splitlines()]
+            output += [(name, line) for line in os.fsdecode(file.read()).split('\n')]
         self.seen = Seen([line for _, line in output], self.tag, {*self.nodes})
         self.silent = [node for node in self.nodes if node not in self.seen.nodes and
-                       node not in self.down] if self.outputs else []
+                       node not in self.down and node not in self.unasked] if self.outputs else []
         if self.launcher:
             yield from self.launcher.lines(self.hosts)
         else:
@@ -286,6 +289,8 @@ class Look:
         if self.silent:
             yield f'{fold_within(self.silent, MOST_NAMES)} did not answer to ' \
                 f'"{" ".join(self.agent)}" within {time.monotonic() - self.began:.0f} s'
+        if self.unasked:
+            yield f'{fold_within(self.unasked, MOST_NAMES)}: there was no time to look'
         yield from self.seen.lines()
         yield from dict.fromkeys(
             f'{name}: {cut(line.strip())}' for name, line in output

@@ -92,6 +92,10 @@ class Seen:
         for name, value in fields:
             if name == 'stuck':
                 remark('process {0} ({2}) is stuck in the kernel {1}'.format(*value.split(' ', 2)))
+            elif name == 'unread':
+                remark(f'{value} processes cannot be read, perhaps because their files cannot')
+            elif name == 'hidden':
+                remark("/proc hides other users' processes, such as slurmstepd")
             elif name == 'unanswered':
                 owner, address, port = value.split(':')
                 host = name_address(address)
@@ -128,7 +132,8 @@ class Seen:
         is_many = len(ranks) > 1
         who = f'{len(ranks)} ranks ({name_ranks(ranks)})' if is_many else f'rank {ranks[0]}'
         who += f' on {fold_within(sorted({kind.node for kind in kinds}, key=by_name), MOST_NAMES)}'
-        if len({kind.name for kind in self.kinds}) > 1:
+        names = {kind.name for kind in kinds}
+        if len(names) == 1 and {kind.name for kind in self.kinds} - names:
             who += f' ({first.name})'
         verb = VERBS.get(first.does, ('?', '?'))[is_many]
         has = 'have' if is_many else 'has'

@@ -7,7 +7,8 @@ import re
 from . import Unreadable
 from .names import expand
 
-FIELD = re.compile(r'([^\s=]+)=(.*?)(?=\s+[^\s=]+=|\s*$)')
+FIELD = re.compile(r'([^\s=]+)=(.*?)(?=\s+[^\s=]+=|\s*\Z)', re.S)
+FIRST = re.compile('^(?=StepId=|JobId=|NodeName=)', re.M)  # A name may contain a line end.
 # A state of a node in which it does not answer
 DOWN = re.compile('DOWN|NOT_RESP|[*]|POWER(ED|ING)_|REBOOT')
 
@@ -21,8 +22,10 @@ class Missing(Exception):
 def records(*words):
     """The output of `scontrol show WORDS`, as a dict for each line"""
     from .children import ask
-    return [dict(FIELD.findall(line))
-            for line in ask('scontrol', '--oneliner', 'show', *words).splitlines() if '=' in line]
+    text = ask('scontrol', '--oneliner', 'show', *words)
+    begins = [match.start() for match in FIRST.finditer(text)]
+    return [dict(FIELD.findall(text[begin:end]))
+            for begin, end in zip(begins, [*begins[1:], len(text)])]
 
 def read_step(record):
     uid = re.search(r'([0-9]+)\)?$', record.get('UserId', ''))  # such as 1000 or name(1000)
