@@ -65,7 +65,7 @@ class Seen:
     missing only from the nodes EXPECTED."""
     def __init__(self, lines, tag, expected):
         self.nodes, self.kinds, self.size, self.expected = set(), [], 0, expected
-        self.daemons = collections.defaultdict(set)  # of each node
+        self.daemons, self.unseen = collections.defaultdict(set), set()
         self.remarks = collections.defaultdict(list)  # the nodes to which a text applies
         for fields in (fields for line in lines for fields in read_fields(line, tag) if fields):
             found = dict(fields)
@@ -75,7 +75,7 @@ class Seen:
                 self.add_node(found.get('node', '?'), found, fields)
         self.ranks = {rank for kind in self.kinds for rank in kind.ranks}
         # A node may have two answers, from a step and from mpirun itself.
-        idle = expected & self.nodes - {kind.node for kind in self.kinds}
+        idle = expected & self.nodes - self.unseen - {kind.node for kind in self.kinds}
         for node in sorted(idle, key=by_name):
             daemons = ', '.join(sorted(self.daemons[node]))
             self.remarks[f'{daemons} is running, but no rank is' if daemons else
@@ -89,11 +89,12 @@ class Seen:
             self.nodes.add(node)
             self.size = max(self.size, integer(found.get('size'), MOST_RANKS) or 0)
             self.daemons[node] |= {value for name, value in fields if name == 'daemon'}
+            self.unseen |= {node} if {'hidden', 'unread'} & {*found} else set()
         for name, value in fields:
             if name == 'stuck':
                 remark('process {0} ({2}) is stuck in the kernel {1}'.format(*value.split(' ', 2)))
             elif name == 'unread':
-                remark(f'{value} processes cannot be read, perhaps because their files cannot')
+                remark(f'processes of the launch that cannot be read: {value}')
             elif name == 'hidden':
                 remark("/proc hides other users' processes, such as slurmstepd")
             elif name == 'unanswered':
