@@ -80,7 +80,7 @@ class Case(tap.Case):
         environment = dict(dict(os.environ, ATTACH=ATTACH), **environment)
         environment['SLURM_MPI_TYPE'] = 'pmix' if mpi == 'openmpi' else 'pmi2'
         run = subprocess.run([TOP + '/tests/cluster', '4', 'sh', './script'],
-                             timeout=300 + 9 * int(os.environ.get('KILLS', 6)),
+                             timeout=300 + 9 * int(os.environ.get('KILLS', 4)),
                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              universal_newlines=True)
         self.show('rank %d on n%d' % (self.rank, self.node), run.stdout)
@@ -267,7 +267,7 @@ class Safe(Case):
 
     @each(*((name, name) for name in LAUNCHERS if 'salloc' not in name))
     def a_launch_that_is_looked_at(self, launcher):
-        count = int(os.environ.get('LOOKS', 3))
+        count = int(os.environ.get('LOOKS', 2))
         printed = self.stop(launcher, 'for i in $(seq %d); do "$ATTACH" --calls; done '
                                       '>printed 2>&1' % count)
         self.assertEqual(len(re.findall('rank 0 on n1 is blocked: .* < main', printed)), count)
@@ -282,7 +282,7 @@ class Safe(Case):
                 random.uniform(0.3, 2.5), 'kill -KILL $attach' if victim == 'attach' else
                 'pkill -KILL -n -x %s' % victim if victim != 'srun' else
                 'pkill -KILL -f "^srun --overlap"')
-            for victim in random.choices(victims, k=int(os.environ.get('KILLS', 6)))))
+            for victim in random.choices(victims, k=int(os.environ.get('KILLS', 4)))))
         self.assertEqual(self.read('left'), '')
 
     def test_a_reader_that_is_killed_while_it_reads(self):
