@@ -128,7 +128,7 @@ class Launcher:
         the first word that can be run, but is not the value of an option."""
         words, cwd = self.process.words, f'/proc/{self.process.pid}/cwd'
         for i in range(2, len(words)):
-            if words[i - 1] not in AGENTS and shutil.which(
+            if words[i - 1] not in HOSTS + FILES + AGENTS and shutil.which(
                     os.path.join(cwd, words[i]) if '/' in words[i] else words[i]) and (
                         '/' in words[i] or words[i - 1][:1] != '-'):
                 return words[:i]
@@ -202,7 +202,6 @@ class Look:
         self.tag, self.seconds, self.calls = f'{os.getpid()}.{time.time():.0f}', seconds, calls
         self.known, self.launcher, self.step = known, launcher, step
         self.waiting, self.running, self.outputs, self.down = [], {}, [], {}
-        self.unasked = set()  # nodes for which there was no time
         self.began, self.agent = time.monotonic(), ['srun', '--overlap']
         here = os.uname().nodename
         self.hosts = launcher.hosts() if launcher else []
@@ -255,6 +254,11 @@ class Look:
         env = {name: value for name, value in os.environ.items() if not OUTER.match(name)}
         self.running = {name: process for name, process in self.running.items()
                         if process.poll() is None}
+        if time.monotonic() > self.began + self.seconds:
+            for process in self.running.values():
+                # srun gives up if it still waits for its step; otherwise, tools/look ignores this.
+                signal_group(process.pid, signal.SIGUSR1)
+            return True
         while self.waiting and len(self.running) < MOST_SHELLS:
             name, words = self.waiting.pop(0)
             output = tempfile.TemporaryFile()
@@ -263,12 +267,6 @@ class Look:
                 self.running[name] = start(words, output, env)
             except OSError as error:
                 output.write(f'{words[0]}: {error.strerror}'.encode())
-        if time.monotonic() > self.began + self.seconds:
-            for process in self.running.values():
-                # srun gives up if it still waits for its step; otherwise, tools/look ignores this.
-                signal_group(process.pid, signal.SIGUSR1)
-            self.running = {}
-            self.unasked = {name for name, _ in self.waiting}
         return not self.running
 
     def lines(self):
@@ -278,8 +276,9 @@ class Look:
             file.seek(0)
             output += [(name, line) for line in os.fsdecode(file.read()).split('\n')]
         self.seen = Seen([line for _, line in output], self.tag, {*self.nodes})
-        self.silent = [node for node in self.nodes if node not in self.seen.nodes and
-                       node not in self.down and node not in self.unasked] if self.outputs else []
+        unasked = {name for name, _ in self.waiting}
+        answered = {*self.seen.nodes, *self.down, *unasked}
+        self.silent = [node for node in self.nodes if node not in answered] if self.outputs else []
         if self.launcher:
             yield from self.launcher.lines(self.hosts)
         else:
@@ -289,8 +288,8 @@ class Look:
         if self.silent:
             yield f'{fold_within(self.silent, MOST_NAMES)} did not answer to ' \
                 f'"{" ".join(self.agent)}" within {time.monotonic() - self.began:.0f} s'
-        if self.unasked:
-            yield f'{fold_within(self.unasked, MOST_NAMES)}: there was no time to look'
+        if unasked:
+            yield f'{fold_within(unasked, MOST_NAMES)}: there was no time to look'
         yield from self.seen.lines()
         yield from dict.fromkeys(
             f'{name}: {cut(line.strip())}' for name, line in output
