@@ -1,187 +1,115 @@
-#!/bin/sh
-# The reports at any scale: launches of thousands of nodes and of minutes, made up by
-# tests/helpers/scale.c. The code that reports them is that of ziaprobe.c and explain/.
-. "$(dirname "$0")/lib.sh"
+#!/usr/bin/env python3
+"""The reports of launches of thousands of nodes and of minutes, made up by helpers/scale.c"""
+import os
+import re
+import sys
 
-# shellcheck disable=SC2086 # options
-${MPICC:-mpicc} $sanitize -O1 -o "$tmp/scale" tests/helpers/scale.c explain/*.c || exit 1
-export ASAN_OPTIONS=detect_leaks=0	# the search takes longer than the report
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), 'helpers'))
+import tap  # noqa: E402
+import archive  # noqa: E402
+from tap import dice, each  # noqa: E402
 
-# Prints whatever is wrong with a report and its files. All times of a report must have one unit,
-# which its heads name, and three decimals. Between two cells are two blanks or more. The phases of
-# the path add up to the result, and --where meets the delay, which is a quarter of the time and
-# begins after about 13 % of it in MPI_Init.
-cat >"$tmp/check.awk" <<'AWK'
-function digits(text) {
-	sub(/\./, "", text)
-	return text + 0
-}
-function expect(what, got, expected) {
-	if (got "" != expected "")
-		print what ": " got ", not " expected
-}
-BEGIN {
-	cell = "  +-?[0-9]+[.][0-9][0-9][0-9]"
-	place = "  [0-9]+ on [^ ,]+(, (slurmstepd|with [0-9]+ on [^ ,]+|" \
-		"last in: [0-9]+ on [^ ,]+|did not hold))?$"
-}
-FNR == 1 {
-	file++
-}
-file == 1 && /^[0-9.]+ m?s, / {
-	time = digits($1)
-	unit = substr($2, 1, length($2) - 1)
-}
-file == 1 && unit && / [0-9.]+ (m|u)?s([ ,)]|$)/ {
-	text = $0
-	gsub(/ [0-9]+ us$/, "", text)	# of the kernel, in a report in ms
-	while (match(text, / [0-9.]+ (m|u)?s([ ,)]|$)/)) {
-		split(substr(text, RSTART, RLENGTH), word, /[ ,)]/)
-		expect("the unit of " word[2], word[3], unit)
-		if (word[2] !~ /^[0-9]+[.][0-9][0-9][0-9]$/)
-			print "not three decimals: " word[2]
-		text = substr(text, RSTART + RLENGTH)
-	}
-}
-file == 1 && /^(critical path|m?s) / {
-	part = $1
-	expect("the head of " part, part == "critical" ? $3 : $1, unit)
-	next
-}
-file == 1 && (!NF || /^fences/) {
-	part = ""
-}
-file == 1 && part == "critical" {
-	phases++
-	sum += digits($2)
-	if ($0 !~ "^[a-z]+" cell "(" cell ")?( +|(" cell ")+  +[0-9]+| +[0-9]+)" place)
-		print "not a row of the path: " $0
-}
-file == 1 && part && part != "critical" {
-	rows++
-	if ($0 !~ "^[a-z_]+" cell cell cell place && $0 !~ /^faults(  +[0-9]+)+ on [^ ]+$/)
-		print "not a row of the table: " $0
-}
-file == 1 && /^next: / {
-	where = $4
-	host = $(NF - 2)
-}
-file > 1 && FNR == 1 {
-	split("", column)
-	for (i = 1; i <= NF; i++)
-		column[$i] = i
-	next
-}
-file == 2 {
-	us = digits($column["time_ms"])
-	for (name in column)
-		if (name ~ /^(daemon|spawn|exec|setup|init|fence|exchange|clock)_ms$/)
-			row += digits($column[name])
-}
-file == 3 {
-	ranks++
-	for (name in column)
-		if (name ~ /_ms$/ && $column[name] !~ /^(-?[0-9]+[.][0-9][0-9][0-9])?$/)
-			print "rank " $1 ", " name ": " $column[name]
-	if ($3 == host) {
-		main = digits($column["daemon_ms"]) + digits($column["spawn_ms"]) + \
-			digits($column["exec_ms"]) + digits($column["setup_ms"])
-		if (where * 1000000 > main + .15 * us && where * 1000000 < main + .36 * us)
-			met++
-	}
-}
-END {
-	expect("the unit", unit, us < 10000000 ? "ms" : "s")
-	expect("the result", time, unit == "ms" ? us : int(us / 1000 + .5))
-	expect("the path", sum, time)
-	expect("the row of --csv", row, us)
-	if (phases < 9 || rows < 13)
-		print phases " phases and " rows " rows"
-	if (host && !met)
-		print "--where " where " misses the delay"
-}
-AWK
+summarize = tap.load('summarize')
+LONG = 'gpu-partition-of-the-long-names-row'
+RACK = 'nid[00833-00896]'
+MANY = LONG + '[00700,00707,00714,00721,00728,00735,00742] and 1322 more'
+STAIRS = 'the launcher started its daemons one after another, ... s apart on average'
 
-# launch NAME NODES N SECONDS PREFIX FIRST LAST STEP OUTLIER NEXT [BEHIND]: makes up a launch, and
-# checks its reports, the line of the outlier, and whether there is a line "next"
-launch() {
-	name=$1 outlier=$9
-	shift
-	mkdir "$tmp/$name"
-	(cd "$tmp/$name" && "$top/ziatest" -vv --csv csv --ranks ranks "$2" \
-		"../scale $1 $3 $4 $5 $6 $7 ${10-0} 0" 2>out)
-	is "$name: the status" $? 0
-	is "$name: the reports" "$(cd "$tmp/$name" && awk -f ../check.awk out FS=, csv ranks)" ''
-	if [ "$1" -eq 4 ]; then	# it takes too long for thousands of ranks
-		is "$name: the figures agree" "$(cd "$tmp/$name" &&
-			awk -F , -f "$top/tests/helpers/figures.awk" out ranks csv 2>&1)" ''
-	fi
-	is "$name: the ranks" "$(wc -l <"$tmp/$name/ranks")" $(($1 * $2 + 1))
-	like "$name: the outlier" "$(sed -n 's/^outlier: //p' "$tmp/$name/out")" "$outlier"
-	like "$name: what to do next" "$(sed -n 's/^next: //p' "$tmp/$name/out")" "$9"
-}
 
-excess='[0-9]+[.][0-9]{3} s above the median, mostly blocked'
-calls='add --where [0-9]+[.][0-9] --start-only to see the calls that'
-long=gpu-partition-of-the-long-names-row	# names of 40 characters
+class Reports(tap.Case):
+    def report(self, ppn=2, **settings):
+        """Returns what is printed of a launch, as a dict of the lines by their first words, which
+        a colon ends. Checks that all its times have one unit and three decimals. Leaves the file of
+        ranks in the file 'ranks'."""
+        with open('ranks', 'w') as file:
+            file.write(archive.ranks(ppn, **settings))
+        status, printed = archive.launch(ppn, **settings)
+        self.show('status %d' % status, printed)
+        self.assertEqual(status, 0)
+        lines = dict(line.partition(': ')[::2] for line in printed.splitlines() if ': ' in line)
+        time, unit = re.search(r'\n([0-9.]+) (m?s), ', printed).groups()
+        self.assertEqual(unit == 's', float(time) >= (10 if unit == 's' else 10000))
+        self.assertRegex(printed, r'\ncritical path +%s .*\n(.*\n)+\n%s +min ' % (unit, unit))
+        tables = printed[printed.index('\ncritical path'):printed.index('\nfences: ')]
+        for number in re.findall(r'  -?([0-9]+\.[0-9]*)', tables):
+            self.assertRegex(number, r'\.[0-9]{3}\Z')
+        report = printed[printed.index(', %d nodes' % settings.get('nodes', 4)):]
+        self.assertEqual({*re.findall(r'\.[0-9]+ (m?s)\b', report)}, {unit})
+        return lines
 
-launch ms 4 2 9.8 n 2 2 1 "init of rank [45] on n00002 and 1 more rank there, \
-[0-9]{4}[.][0-9]{3} ms above the median, mostly blocked" "$calls n00002 is in"
-launch s 4 2 10.3 n 2 2 1 "init of rank [45] on n00002 and 1 more rank there, $excess" \
-	"$calls n00002 is in"
-launch alike 4 2 700 n 9 9 1 none ''
-launch rack 1024 4 112 nid 832 895 1 "init of rank [0-9]+ on nid00[0-9]{3} and 255 more ranks, \
-on 64 of 1024 nodes \(nid\[00832-00895\]\), $excess" "$calls nid008[0-9]{2} is in"
-launch long 10000 8 600 $long 700 9999 7 "init of rank [0-9]+ on ${long}[0-9]{5} and 10631 more \
-ranks, on 1329 of 10000 nodes \($long\[00700,00707,00714,00721,00728,00735,00742\] and 1322 \
-more\), $excess" "$calls ${long}[0-9]{5} is in"
-# The daemons are started one after another, STEP ms apart. In the second launch of each round, one
-# comes later than its turn. ziatest-summarize has the same rule as the report.
-stairs="the launcher started its daemons one after another, [0-9]+[.][0-9]{3} s apart on average"
-for round in 1 2 3; do
-	draw_number 33
-	nodes=$((9 + drawn))
-	nodes=$((nodes % 7 ? nodes : nodes + 1))
-	draw_number 900
-	step=$((600 + drawn))
-	export STAIRS="$step 0 0"
-	launch stairs-$round $nodes 2 20 n 99 99 1 "none; $stairs" ''
-	like "stairs-$round: the slow nodes" \
-		"$(tools/summarize "$tmp/stairs-$round/ranks" | sed '1,2d' | paste -s -d ' ' -)" \
-		'Slow nodes: none The launcher started its daemons one after another, .*'
-	# The late daemon is not the first one, because all others wait for that.
-	draw_number $((nodes - 1))
-	late=$drawn
-	while [ $(((late * 7 + 3) % nodes)) -eq 0 ]; do
-		late=$((late - 1))
-	done
-	host=$(printf 'n%05d' $late)
-	export STAIRS="$step $late 20000"
-	launch late-$round $nodes 2 20 n 99 99 1 "daemon of rank [0-9]+ on $host and 1 more rank \
-there, [0-9]+[.][0-9]{3} s later than its turn; $stairs" ''
-	like "late-$round: the slow nodes" \
-		"$(tools/summarize "$tmp/late-$round/ranks" | sed '1,2d' | paste -s -d ' ' -)" \
-		"Slow nodes: 1 of $nodes, $host; .* The launcher started its daemons one after .*"
-done
-# The processes of the node whose turn comes last are created late.
-late=0
-while [ $(((late * 7 + 3) % nodes)) -ne $((nodes - 1)) ]; do
-	late=$((late + 1))
-done
-host=$(printf 'n%05d' $late)
-export STAIRS="$step $late 0 20000"
-launch spawn "$nodes" 2 20 n 99 99 1 "spawn of rank [0-9]+ on $host and 1 more rank there, \
-[0-9]+[.][0-9]{3} s above the median; $stairs" ''
-like 'spawn: the slow nodes' \
-	"$(tools/summarize "$tmp/spawn/ranks" | sed '1,2d' | paste -s -d ' ' -)" \
-	"Slow nodes: 1 of $nodes, $host; .* The launcher started its daemons one after .*"
-unset STAIRS
-# A clock that is 3 s behind
-launch behind 4 2 100 n 9 9 1 none '' 3
-like 'behind: the clock' "$(grep '^ziaprobe: warning' "$tmp/behind/out")" \
-	'.* is 3000[.][0-9]{3} ms .* behind .*; the corrected time is [0-9]+[.][0-9]{3} s; .*'
-# A result in ms, and another rank's reply that is a day away by its clock
-launch day 4 2 1 $long 9 9 1 none '' 86400
-like 'a day: the clock' "$(grep '^ziaprobe: warning' "$tmp/day/out")" \
-	'.* is 86400000[.][0-9]{3} ms .*'
-finish
+    def slow_nodes(self):
+        """Returns what summarize says about the slow nodes of that launch."""
+        return self.capture(lambda: summarize.main(['ranks'], sys.stdout.buffer))[2]
+
+    @each(('ms', 4, 2, 7200, 'n%d', '3', 'rank 4 on n3 and 1 more rank there'),
+          ('s', 4, 2, 7800, 'n%d', '3', 'rank 4 on n3 and 1 more rank there'),
+          ('a rack', 1024, 4, 112000, 'nid%05d', '833-896',
+           'rank 3328 on nid00833 and 255 more ranks, on 64 of 1024 nodes (%s)' % RACK),
+          ('long names', 10000, 8, 600000, LONG + '%05d', '700-9999/7',
+           'rank 5592 on %s00700 and 10631 more ranks, on 1329 of 10000 nodes (%s)' % (LONG, MANY)))
+    def name_late_nodes(self, nodes, ppn, ms, host, late, want):
+        settings = dict(nodes=nodes, ms=ms, host=host, program='solver')
+        lines = self.report(ppn, late='%s:init:%d' % (late, ms / 3), **settings)
+        is_long = ms * 4 / 3 >= 10000
+        self.matches(lines['outlier'], 'init of %s, %.3f %s above the median, mostly blocked' % (
+            want, ms / (3000 if is_long else 3), 's' if is_long else 'ms'))
+        where, there = re.fullmatch(r'add --where ([0-9.]+) --start-only to see the calls that (.*) '
+                                    'is in', lines['next']).groups()
+        self.assertIn('on %s ' % there, lines['outlier'])
+        # --where looks while that node is late: after the others have entered the fence.
+        with open('ranks') as file:
+            header, *ranks = [line.split(',') for line in file.read().splitlines()]
+        columns = [header.index(name + '_ms') for name in ('daemon', 'spawn', 'exec', 'init')]
+        entered = sorted(sum(float(rank[column]) for column in columns) for rank in ranks)
+        self.assertLess(entered[0], 1000 * float(where))
+        self.assertLess(1000 * float(where), entered[-1])
+        self.assertEqual(len(ranks), nodes * ppn)
+
+    def test_nothing_stands_out(self):
+        lines = self.report(ms=700000)
+        self.assertEqual((lines['outlier'], 'next' in lines), ('none', False))
+
+    def stairs(self, phase, ms):
+        """Reports a launch whose daemons are started one after another, in an arbitrary order, in
+        steps that differ by up to a quarter. PHASE of one of the nodes takes MS longer; if that is
+        the daemon, those behind it are also late. Returns the lines, the late node and the number
+        of nodes."""
+        nodes = dice().choice([nodes for nodes in range(10, 43) if nodes % 7])
+        step, late = dice().randint(600, 1500), dice().randint(1, nodes)
+        turns = [(node * 7 + 3) % nodes for node in range(1, nodes + 1)]
+        if phase == 'daemon' and turns[late - 1] == 0:
+            late = late % nodes + 1  # All others wait for the first one.
+        if phase == 'spawn':
+            late = turns.index(nodes - 1) + 1
+        ahead = ['%d:daemon:%d' % (node, step * (turn + dice().random() / 4) + (
+            ms if phase == 'daemon' and turn >= turns[late - 1] else 0))
+            for node, turn in enumerate(turns, 1)]
+        if phase == 'spawn':
+            ahead.append('%d:spawn:%d' % (late, ms))
+        return self.report(nodes=nodes, ms=20000, late=' '.join(ahead)), late, nodes
+
+    @each(('1', ''), ('2', ''), ('3', ''))
+    def is_a_staircase(self, _):
+        lines, _, _ = self.stairs('', 0)
+        self.matches(lines['outlier'], 'none; ' + STAIRS)
+        self.matches(self.slow_nodes(), '...\nSlow nodes: none\nThe launcher started its ...')
+
+    @each(('a daemon', 'daemon', 'later than its turn'), ('another daemon', 'daemon', 'later than '
+          'its turn'), ('a process', 'spawn', 'above the median'))
+    def is_late_on_a_staircase(self, phase, how):
+        lines, late, nodes = self.stairs(phase, 20000)
+        self.matches(lines['outlier'], '%s of rank %d on n%d and 1 more rank there, ... s %s; %s'
+                     % (phase, 2 * late - 2, late, how, STAIRS))
+        self.matches(self.slow_nodes(), '...\nSlow nodes: 1 of %d, n%d; ...\nThe launcher started '
+                     '...' % (nodes, late))
+
+    @each(('s', 100000, 3000, '3000.000 ms ... behind ...; the corrected time is 100.000 s'),
+          ('a day', 1000, 86400000, '86400000.000 ms ...; the corrected time is 1000.00 ms'))
+    def name_a_clock_that_is_wrong_by(self, ms, behind, want):
+        lines = self.report(ms=ms, behind=behind)
+        self.matches(lines['ziaprobe'], 'warning: ...' + want + '...')
+
+
+if __name__ == '__main__':
+    tap.main(sys.modules['__main__'])
