@@ -8,7 +8,6 @@ import glob
 import gzip
 import os
 import math
-import random
 import re
 import shutil
 import signal
@@ -530,9 +529,7 @@ ms ''', silent('n1', 'n2', 'n4', 'n5', 'n6', 'n8')),
              'srun: error: Node failure on n3', 'ziaprobe: error: x')),
         ('nodes that are silent after a result', 0, 'launch 2 on 8 nodes: status 124\n',
          lambda files: files.sub('output/8-2.txt', '^status 0',
-                                 timeouts('n1')[0] + '\nstatus 124')),
-        ('growth: a size with one later launch', 0, '117.0\n\nSlow',
-         lambda files: files.fails('8-2', 1)))
+                                 timeouts('n1')[0] + '\nstatus 124')))
     def reports(self, status, want, edit):
         self.says(status, want, edit, honest=True)
 
@@ -766,8 +763,6 @@ class Contradictions(Case):
         ('launch 1 on 8 nodes: status 0; output/8-1.txt belongs to ziatest-virtual-7/..., not to '
          'ziatest-virtual-8/...\n', lambda files: files.add(SLURM_JOB_ID='8')),
         ('ranks-4-1.csv: line 9 is damaged\n', cut('ranks-4-1.csv', 5)),
-        ('the ranks: 16 in results.csv, 0 in ranks-8-1.csv\n',
-         lambda files: files.update({'ranks-8-1.csv': ''})),
         ('ranks-8-1.csv: line 1 is damaged\n', sub('ranks-8-1.csv', '^rank', 'number')),
         ('ranks-8-1.csv: node 3 has more or fewer ranks than those before it\n',
          lambda files: files.lines('ranks-8-1.csv', 7)),
@@ -779,8 +774,6 @@ class Contradictions(Case):
         ('ranks-4-2.csv is missing\n', lambda files: files.pop('ranks-4-2.csv')),
         ('its row in results.csv is missing or damaged (start: 2026-11-21T09:34:37.000042Z)\n',
          lambda files: files.lines('results.csv', 6)),
-        ('its row in results.csv is missing or damaged ...',
-         sub('results.csv', 'started,', 'begun,', 1)),
         ('output/8-1.txt lacks the command line or the result\n',
          sub('output/8-1.txt', '^srun .*\n', '')),
         ('8-2.txt lacks the command line or the result\n',
@@ -792,8 +785,6 @@ class Contradictions(Case):
         ('launch 4 on 4 nodes was not requested by RUNS and SWEEP\n', unasked),
         ('launch 2 on 4 nodes: no status; its output is missing or truncated\n',
          cut('output/4-2.txt', 30)),
-        ('launch 2 on 4 nodes: no output; its output is missing or truncated\n',
-         lambda files: files.pop('output/4-2.txt')),
         ('build.txt is missing\n', lambda files: files.pop('build.txt')),
         ('changes.diff is missing\n', lambda files: files.pop('changes.diff')),
         ('build.txt lacks the checksum of ziatest\nbuild.txt lacks the checksum of ziaprobe\n',
@@ -944,13 +935,9 @@ class Hostile(Case):
         with mock.patch('ziatest.job.LARGEST_JOB', 1 << 20):
             self.refused('bad.tgz: ' + error, 'bad.tgz')
 
-    @each(('an archive that is cut', lambda archive: archive[:2000]),
-          ('noise', lambda archive: random.Random(1).getrandbits(800000).to_bytes(100000, 'big')))
-    def cannot_read(self, edit):
+    def test_an_archive_that_is_cut(self):
         flawless().write('it')
-        subprocess.check_call(['tar', '-czf', 'job.tgz', 'it'])
-        with open('job.tgz', 'rb') as file:
-            write('bad', edit(file.read()))
+        subprocess.check_call('tar -cz it | head -c 2000 >bad', shell=True)
         self.refused('bad: ...', 'bad')
 
     @each(
@@ -1164,26 +1151,16 @@ class Log(Case):
         self.logged(0, '12 rows are damaged and were left out: lines 3, 6, 9, 12, 15, 18, 21, 24,'
                     ' 27, 30 and 2 more\n' + WARM + ANY + NO_CHANGE, rows)
 
-    def test_only_damaged_rows(self):
-        self.assertEqual(self.logged(1, '...', ['nothing'] * 3), 'log.csv: damaged rows; 0 '
-                         'launches\n3 rows are damaged and were left out: lines 2, 3, 4\n')
-
-    def test_no_launches(self):
-        self.assertEqual(self.logged(0, '...', []), 'log.csv: 0 launches\n')
-
     def test_a_second_header_and_windows_line_endings_from_some_row_on(self):
         rows = log((60, 0, 'init'))
         self.logged(0, WARM + MEDIANS + NO_CHANGE, text([HEADER, *rows[:28], HEADER, *rows[28:40]])
                     + text(rows[40:]).replace('\n', '\r\n'))
 
-    @each(('semicolons', HEADER.replace(',', ';'), 'begins with "started;nodes"'),
-          ('a byte order mark', '\xef\xbb\xbf' + HEADER, 'begins with "?started,node"'),
-          ('a short line', 'a\nb\n', 'begins with "a"'))
-    def is_no_log(self, content, begins):
-        write('log.csv', content)
+    def test_a_log_that_a_spreadsheet_has_changed(self):
+        write('log.csv', HEADER.replace(',', ';'))
         self.refused('log.csv: not an archive, a --csv or --ranks file, or the output of a '
-                     'launch with -t or --where: it %s; if a browser, a spreadsheet or sort has '
-                     'changed it, use the original' % begins, 'log.csv')
+                     'launch with -t or --where: it begins with "started;nodes"; if a browser, a '
+                     'spreadsheet or sort has changed it, use the original', 'log.csv')
 
     def test_a_file_of_compare(self):
         write('log.csv', ','.join(Turn._fields) + '\n')
@@ -1204,10 +1181,6 @@ class Log(Case):
         rows = [','.join(row.split(',')[place] for place in places) for row in [HEADER, *slower()]]
         self.logged(1, '\n4 nodes x 2, warm...' + MEDIANS + 'slower: ...: no '
                     'phase has changed\n', rows[1:], rows[0])
-
-    def test_an_empty_file(self):
-        self.refused('log.csv: not an archive, a --csv or --ranks file, or the output of a '
-                     'launch with -t or --where: it is empty', write('log.csv', ''))
 
     def test_the_picture_has_a_bar_for_each_night(self):
         name = '&' * 240 + '.csv'
