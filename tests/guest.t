@@ -341,9 +341,6 @@ judge_cases() {
 			'setup( +[0-9.]+){2} +[0-9]+ +[0-5] on n[123]'
 	done
 	is "$mpi, thread: init has what the thread did" "$(check_thread)" ''
-	for case in $agree; do
-		figures_agree "$case"
-	done
 	for case in closed wide; do
 		is "$mpi, $case: the file has a row" "$(wc -l <"$dir/$case/csv")" 2
 	done

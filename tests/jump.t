@@ -3,8 +3,7 @@
 # names the host and the jump, and no result. Nodes, moments and amounts are drawn at random;
 # SEED=... repeats a run.
 . "$(dirname "$0")/lib.sh"
-needs_cluster
-nodes=3
+small_cluster
 error='ziaprobe: error:'
 
 # refused NAME LINE COMMAND: a case that must end in the error LINE
@@ -22,14 +21,14 @@ jumped() {
 	esac
 	refused "$1" "$error the clock of $5 was set or slewed $direction by [0-9.]+ ms while the \
 job ran; run again when nothing is changing it \(NTP, PTP, an administrator\)" \
-		"export SHIM='$2 $3 jump $4'; ${6-$srun}"
+		"export SHIM='$2 $3 jump $4'; ${6-$launch}"
 	jumps="$jumps $1/$4"
 }
 
 # draw: leaves a random node in $node, one of $moments in $moment, and in $amount more than 1 and
 # less than 10 s, forward or back
 draw() {
-	draw_number $nodes
+	draw_number 3
 	node=n$drawn
 	# shellcheck disable=SC2086 # one word for each
 	set -- $moments
@@ -58,65 +57,62 @@ true_jump() {
 	END { exit !(ratio * ratio > .9 && ratio * ratio < 1.1) }' "$dir/$1/out"
 }
 
-for mpi in mpich openmpi; do	# the first that is there
-	has_mpi $mpi || continue
-	shim_build $mpi
-	options='-v --csv csv --ranks ranks'
-	size='--nodes 3 --ntasks 6 --ntasks-per-node'
-	srun="../ziatest $options 2 'srun $size'"
-	jumps='' refused=''
-	moments='Start Send Ibarrier'	# from main until the clocks are compared
-	for each in $moments; do
-		draw
-		jumped "$each" "$node" "$each" "$amount" "$node"
-	done
-	# Of a rank that is not the first on its node; of two nodes, of which the first is named;
-	# and of all, which then still agree with each other
+mpi=mpich
+if ! has_mpi $mpi; then
+	finish
+	exit
+fi
+shim_build $mpi
+options='-v --csv csv --ranks ranks'
+launch="../ziatest $options 2 '$hydra'"
+jumps='' refused=''
+moments='Start Send Ibarrier'	# from main until the clocks are compared
+for each in $moments; do
 	draw
-	jumped rank $((2 * ${node#n} - 1)) "$moment" "$amount" "$node"
-	draw
-	jumped two 'n[23]' "$moment" "$amount" n2
-	draw
-	jumped all '*' "$moment" "$amount" n1
-	# A clock that is slewed by 5 %, but not one that ntpd slews, by at most 500 ppm
-	draw
-	refused slew "$error the clock of $node was set or slewed [a-z]+ by [0-9]{3}[0-9.]+ ms .*" \
-		"SHIM='$node Start slew ${amount%%[1-9]*}.05' $srun"
-	expect ntpd 0 "SHIM='$node Start slew ${amount%%[1-9]*}.0005' $srun" "$result"
-	# A jump after the clocks have been compared does not matter. One before main is not
-	# noticed, but the comparison reveals it.
-	draw
-	expect after 0 "SHIM='$node Records jump $amount' $srun" "$result"
-	expect before 0 "SHIM='$node Exec jump $amount' $srun" \
-		"$result" "ziaprobe: warning: the clock of $node is [0-9.]+ ms .*"
+	jumped "$each" "$node" "$each" "$amount" "$node"
+done
+# Of a rank that is not the first on its node; of two nodes, of which the first is named;
+# and of all, which then still agree with each other
+draw
+jumped rank $((2 * ${node#n} - 1)) "$moment" "$amount" "$node"
+draw
+jumped two 'n[23]' "$moment" "$amount" n2
+draw
+jumped all '*' "$moment" "$amount" n1
+# A clock that is slewed by 5 %, but not one that ntpd slews, by at most 500 ppm
+draw
+refused slew "$error the clock of $node was set or slewed [a-z]+ by [0-9]{3}[0-9.]+ ms .*" \
+	"SHIM='$node Start slew ${amount%%[1-9]*}.05' $launch"
+expect ntpd 0 "SHIM='$node Start slew ${amount%%[1-9]*}.0005' $launch" \
+	"$result" "$same_kernel"
+# A jump after the clocks have been compared does not matter. One before main is not
+# noticed, but the comparison reveals it.
+draw
+expect after 0 "SHIM='$node Records jump $amount' $launch" "$result" "$same_kernel"
+expect before 0 "SHIM='n2 Exec jump $amount' $launch" \
+	"$result" "$same_kernel" "ziaprobe: warning: the clock of n2 is [0-9.]+ ms .*"
 
-	# If there are several errors, only the first is printed, in this order: placement, jump,
-	# starts, main, time.
-	own="srun $size 2 sh -c '[ \$SLURM_PROCID = 0 ] || sleep .1
-		exec ../ziaprobe \$(date -d \"\$AGO\" +\"%s %6N\") 2 $options'"
-	probe="srun $size 2 ../ziaprobe \$(date -d \"\$AGO\" +'%s %6N') 2 $options"
-	draw
-	refused placement-jump "$error wrong placement: ranks 0 and 1 must be .*" \
-		"SHIM='$node $moment jump 5' \\
-			../ziatest $options 2 'srun --distribution=cyclic $size'"
-	jumped jump-starts "$node" "$moment" "$amount" "$node" "export AGO=now; $own"
-	jumped jump-time '*' Send -100 n1
-	refused starts-main "$error ranks 0 and [1-5] got different start times .*" \
-		"export SHIM='none Init true' AGO='100 seconds'; $own"
-	refused main-time "$error rank 0 on n1 \(or its slurmstepd\) already existed .*" \
-		"export SHIM='none Init true' AGO='100 seconds'; $probe"
-	run_cases 3
+# If there are several errors, only the first is printed, in this order: jump, starts, main, time.
+own="$hydra 2 sh -c '[ \$PMI_RANK = 0 ] || sleep .1
+	exec ../ziaprobe \$(date -d \"\$AGO\" +\"%s %6N\") 2 $options'"
+probe="$hydra 2 ../ziaprobe \$(date -d \"\$AGO\" +'%s %6N') 2 $options"
+draw
+jumped jump-starts "$node" "$moment" "$amount" "$node" "export AGO=now; $own"
+jumped jump-time '*' Send -100 n1
+refused starts-main "$error ranks 0 and [1-5] got different start times .*" \
+	"export SHIM='none Init true' AGO='100 seconds'; $own"
+refused main-time "$error rank 0 on n1 \(or its slurmstepd\) already existed .*" \
+	"export SHIM='none Init true' AGO='100 seconds'; $probe"
+run_cases 3
 
-	for jump in $jumps; do
-		ok "$mpi, ${jump%/*}: the error reports the true jump" \
-			true_jump "${jump%/*}" "${jump#*/}" || diag "$(cat "$dir/${jump%/*}/out")"
-	done
-	for name in $refused; do
-		is "$mpi, $name: no row, no ranks file, no report" \
-			"$(cd "$dir/$name" && echo csv* ranks* &&
-				grep -E '^(critical path|outlier|m?s  |fences|MPI)' out)" \
-			'csv* ranks*'
-	done
-	break
+for jump in $jumps; do
+	ok "$mpi, ${jump%/*}: the error reports the true jump" \
+		true_jump "${jump%/*}" "${jump#*/}" || diag "$(cat "$dir/${jump%/*}/out")"
+done
+for name in $refused; do
+	is "$mpi, $name: no row, no ranks file, no report" \
+		"$(cd "$dir/$name" && echo csv* ranks* &&
+			grep -E '^(critical path|outlier|m?s  |fences|MPI)' out)" \
+		'csv* ranks*'
 done
 finish

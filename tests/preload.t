@@ -368,7 +368,6 @@ for mpi in mpich openmpi; do
 	fi
 	run_cases 3
 
-	figures_agree c
 	is "$mpi, the program in --csv" "$(awk -F , 'NR == 2 { print $(NF - 4) }' "$dir/c/csv")" \
 		program
 done
