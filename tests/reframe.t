@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""tools/reframe_ziatest.py: the line that it writes into a job script, with a stand-in for ReFrame.
-helpers/tap.py says how to run one case."""
+"""tools/reframe_ziatest.py: the line that it writes into a job script, and the figures that it reads,
+with a stand-in for ReFrame. helpers/tap.py says how to run one case."""
 import importlib.util
 import os
 import subprocess
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), 'helpers'))
+import archive  # noqa: E402
 import tap  # noqa: E402
-from tap import each  # noqa: E402
+from tap import dice, each  # noqa: E402
 
 
 def load(path):
@@ -20,6 +21,7 @@ def load(path):
     modules = {name: ModuleType(name) for name in (*names, 'reframe.core')}
     for name in names[1:3]:  # Python 3.6 looks for them in their packages.
         setattr(modules[name.rpartition('.')[0]], name.rpartition('.')[2], modules[name])
+    modules['reframe.utility.sanity'].make_performance_function = lambda *arguments: arguments
     modules['reframe'].RunOnlyRegressionTest = object
     modules['reframe'].simple_test = lambda cls: cls
     modules['reframe.core.backends'].getlauncher = None
@@ -56,6 +58,30 @@ class Line(tap.Case):
                              universal_newlines=True)
         self.assertEqual((run.stdout.splitlines(), run.stderr),
                          (['-t', '300', '--csv', *words], ''))
+
+
+class Figures(tap.Case):
+    @each(*(('%d nodes x %d, %d ms' % case, *case)
+            for case in ((nodes, ppn, ms) for nodes, ppn in ((8, 2), (4096, 4))
+                         for ms in (300, 10400, 600000))))
+    def of_a_launch_of(self, nodes, ppn, ms):
+        """The log has two launches; another program has printed a line among those of the one."""
+        for time in dice().sample((ms, 2 * ms), 2):
+            _, printed = archive.launch(ppn, 1795253637 + time, ['-vv', '--csv', 'row.csv'],
+                                        nodes=nodes, ms=time, late='3:init:1')
+            if time == ms:
+                lines = printed.splitlines(True)
+                lines.insert(dice().randrange(len(lines)), '[n2:77] UCX  WARN object 0x55\n')
+        with open('err', 'w') as file:
+            file.write(''.join(lines))
+        check = load(os.path.join(os.path.realpath(tap.top), 'tools/reframe_ziatest.py'))()
+        check.stagedir, check.stderr = '.', SimpleNamespace(evaluate=lambda: 'err')
+        check.read_row()
+        unit, time = check.perf_variables['time_ms'][1:]
+        self.assertEqual((unit, round(time)), ('ms', ms + 1))
+        phases = [check.perf_variables[name + '_ms'][2] for name in (
+            'daemon', 'spawn', 'exec', 'init', 'fence', 'exchange')]
+        self.assertAlmostEqual(sum(phases), time, 1)
 
 
 tap.main(sys.modules[__name__])
