@@ -272,8 +272,7 @@ expect_alone() {
 small_cluster() {
 	nodes=0
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ZIATEST_SYNC=0
-	mpirun="mpirun.openmpi --mca plm rsh --mca plm_rsh_agent $tmp/rsh --host n1:2,n2:2,n3:2"
-	mpirun="$mpirun -npernode"
+	mpirun=$(mpirun_on 3 2)
 	hydra=$(hydra_on 3 2)
 	cat >"$tmp/rsh" <<-END
 		#!/bin/sh
@@ -286,10 +285,15 @@ small_cluster() {
 	chmod +x "$tmp/rsh"
 }
 
-# hydra_on NODES PPN: prints a launcher on another number of such nodes
+# hydra_on NODES PPN [RSH], mpirun_on NODES PPN [RSH]: print a launcher on another number of such
+# nodes, which may reach them by another remote shell
 hydra_on() {
-	echo "mpiexec.hydra -launcher ssh -launcher-exec $tmp/rsh -hosts $(seq -s , -f n%g "$1") \
--n $(($1 * $2)) -ppn"
+	echo "mpiexec.hydra -launcher ssh -launcher-exec ${3-$tmp/rsh} \
+-hosts $(seq -s , -f n%g "$1") -n $(($1 * $2)) -ppn"
+}
+mpirun_on() {
+	echo "mpirun.openmpi --mca plm rsh --mca plm_rsh_agent ${3-$tmp/rsh} \
+--host $(seq -s , -f "n%g:$2" "$1") -npernode"
 }
 
 # run_cases COUNT: runs the cases, COUNT at a time, each in its own directory, $dir/NAME, and on a

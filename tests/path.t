@@ -3,8 +3,8 @@
 # number of nodes, the clocks, and what the process does during the delay are drawn at random. The
 # delay must be the largest phase of the path, must be the outlier, and must not appear in any other
 # cell of --ranks. The outlier line shows what the process mostly did during the delay. A ziaprobe
-# that sees no fences must blame nobody for what happens before MPI_Init returns. In every run, the
-# figures of -v, --csv and --ranks must agree to the microsecond.
+# that sees no fences must blame nobody for what happens before MPI_Init returns. Only the delays in
+# Slurm's daemons, and the clocks that differ from the launch node's, need a cluster with Slurm.
 #
 #	ROUNDS=50 prove -v tests/path.t	instead, 50 launches at random places with each MPI
 #	PLACES='exec init'		only at these places
@@ -12,7 +12,7 @@
 #					PLACES are the same
 . "$(dirname "$0")/lib.sh"
 needs_cluster
-nodes=4
+small_cluster
 cpp -include slurm/spank.h /dev/null >/dev/null 2>&1 ||
 	skip_all 'no slurm/spank.h; tests/setup installs it'
 
@@ -115,19 +115,11 @@ delay() {
 	node=n$((rank / 2 + 1))
 
 	ziatest='../ziatest -v --csv csv --ranks ranks 2'
-	hosts=$(seq -s , -f n%.0f "$blocks")
-	slots=$(seq -s , -f n%.0f:2 "$blocks")
 	srun="srun --nodes $blocks --ntasks $((2 * blocks)) --ntasks-per-node"
-	case $mpi in
-	openmpi) mpirun="mpirun.openmpi -x AHEAD -x LATE --host $slots -npernode" ;;
-	mpich) mpirun="mpiexec.hydra -hosts $hosts -n $((2 * blocks)) -ppn" ;;
-	esac
-	launcher=$srun
 	case $mpi,$place in
-	mpich,daemon|mpich,spawn) ;;	# Slurm's
-	mpich,*|*,wrapped|*,rack)
-		pick "$srun" "$mpirun"
-		launcher=$picked ;;
+	*,daemon|*,hidden|*,spawn|*,clock) launcher=$srun ;;
+	openmpi,*) launcher=$(mpirun_on "$blocks" 2) ;;
+	mpich,*) launcher=$(hydra_on "$blocks" 2) ;;
 	esac
 	launch="$ziatest '$launcher'"
 	add=expect prepare='' slow='' fault='' least=0 row='' outlier='' cells=''
@@ -158,13 +150,11 @@ delay() {
 	mpirun)
 		of_node daemon ', (orted|prted)'
 		slow=$node
-		prepare="export OMPI_MCA_plm_rsh_agent=$dir/agent PRTE_MCA_plm_ssh_agent=$dir/agent"
-		launch="$ziatest '$mpirun'" ;;
+		launch="$ziatest '$(mpirun_on "$blocks" 2 "$dir/agent")'" ;;
 	mpiexec)
 		of_node daemon ', hydra_pmi_proxy'
 		slow=$node
-		launch="$ziatest 'mpiexec.hydra -launcher ssh -launcher-exec $dir/agent \\
-			${mpirun#* }'" ;;
+		launch="$ziatest '$(hydra_on "$blocks" 2 "$dir/agent")'" ;;
 	spawn)
 		of_node spawn
 		add=expect_alone
@@ -223,8 +213,8 @@ delay() {
 		of_node clock
 		outlier=none cells= ;;
 	local)	# mpirun existed before the start
-		row="init $rank on login"
-		outlier="init of rank $rank on login$(above init)"
+		row="init $rank on $(hostname)"
+		outlier="init of rank $rank on $(hostname)$(above init)"
 		cells="init $rank"
 		launch="$ziatest 'mpirun.openmpi --oversubscribe -npernode'"
 		fault="$rank Pmix" ;;
@@ -239,10 +229,7 @@ delay() {
 
 	round=$((round + 1))
 	late=$round-$place-$blocks-$3${4:+-$4}
-	set -- "$result"
-	if [ "$blocks" -eq 1 ]; then
-		set -- "$@" "$one_node"
-	fi
+	set -- "$result" "?$one_node" "?$same_kernel"
 	$add "$late" 0 "$prepare
 		export AHEAD=$ahead LATE='$slow' SHIM='${fault:+$fault $action $seconds}'
 		$launch" "$@" '?ziaprobe: warning: the clock of .*'
@@ -251,10 +238,14 @@ delay() {
 	echo "$cells" >"$dir/$late/cells"
 	echo "$least" >"$dir/$late/least"
 	lates="$lates $late"
-	if [ "$action" = spin ]; then	# other cases would compete with it for the CPUs
+	case $launcher,$action in
+	srun*)
 		names=${names% "$late"}
-		alone="$alone $late"
-	fi
+		with_slurm="$with_slurm $late" ;;
+	*,spin)	# other cases would compete with it for the CPUs
+		names=${names% "$late"}
+		alone="$alone $late" ;;
+	esac
 }
 
 # What processes do during a delay, one after the other
@@ -390,11 +381,20 @@ for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	shim_build $mpi
 	# The delay must be longer than everything else in a launch, however busy the machine is.
+	case $mpi in
+	openmpi) launcher=$(mpirun_on 4 2) ;;
+	mpich) launcher=$(hydra_on 4 2) ;;
+	esac
 	cd "$dir/real" || exit 1
-	cluster 4 ../ziatest -v --csv ../usual 2 'srun -N 4 -n 8 --ntasks-per-node' >../out 2>&1 ||
-		diag "$(cat ../out)"
+	for i in 1 2 3; do
+		../ziatest -v --csv ../usual 2 "$launcher" >../out-$i 2>&1 &
+	done
+	wait
+	cluster 4 ../ziatest --csv ../usual 2 'srun -N 4 -n 8 --ntasks-per-node' >../out 2>&1 ||
+		diag "$(cat ../out*)"
 	cd "$top" || exit 1
-	seconds=$(awk -F , '{ ms = $5 } END { print 1 + int(ms / 350) }' "$dir/usual")
+	seconds=$(sort -t , -k 5n "$dir/usual" |
+		awk -F , '{ ms = $5 } END { print 1 + int(ms / 350) }')
 	# sleep_on 'NODE...': sleeps if this is one of them
 	cat >"$dir/sleep_on" <<-END
 		#!/bin/sh
@@ -411,8 +411,7 @@ for mpi in openmpi mpich; do
 		case " \$* " in
 		*" \$LATE "*) sleep $seconds ;;
 		esac
-		ssh "\$@"
-		exit
+		exec $tmp/rsh "\$@"
 	END
 	# stop_slurmd NODE: stops the slurmd of NODE for $seconds s
 	cat >"$dir/stop_slurmd" <<-END
@@ -441,7 +440,7 @@ for mpi in openmpi mpich; do
 		places="$places unseen unseen-send"
 	fi
 	# MPICH 5 has only one fence, after which all ranks wait for each other's messages.
-	if ! grep -q '^fences: 1,' "$dir/out"; then
+	if ! grep -q '^fences: 1,' "$dir/out-1"; then
 		places="$places later leave leave2"
 	fi
 	case $mpi in
@@ -454,7 +453,7 @@ for mpi in openmpi mpich; do
 		# shellcheck disable=SC2086 # words
 		places=$(printf '%s\n' $places | grep -xF "$(printf '%s\n' $PLACES)") || continue
 	fi
-	lates='' alone='' round=0
+	lates='' alone='' with_slurm='' round=0
 	if [ -n "${ROUNDS-}" ]; then
 		while [ "$round" -lt "$ROUNDS" ]; do
 			# shellcheck disable=SC2086 # words
@@ -469,13 +468,12 @@ for mpi in openmpi mpich; do
 			draw_delay "$place"
 		done
 	fi
-	if [ -n "$names" ]; then
-		run_cases 3
-	fi
-	if [ -n "$alone" ]; then
-		names=$alone
-		run_cases 1
-	fi
+	run_cases 3
+	names=$alone
+	run_cases 1
+	names=$with_slurm nodes=4
+	run_cases 3
+	nodes=0
 	for late in $lates; do
 		judge "$late"
 	done
