@@ -1,5 +1,240 @@
 /* fakes.c - libraries that take the place of others. Each is a section, which -DSECTION builds. */
 
+/* ---- LIBC: for ziatest ----
+ *
+ * The realtime clock reads 7 42. What runs after the stamp, before an exec, must not search: that
+ * aborts ziatest. An exec of /bin/sh ends with status 99, or fails with the errno in $NO_SHELL; if
+ * $NO_EXEC is set, any other exec ends with status 77. If $HIDE is set, no file can be opened.
+ * $MAXERROR is the maximum error of the clock in us; if it is empty, adjtimex fails. */
+#ifdef LIBC
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+
+static int is_stamped;
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	is_stamped = id == CLOCK_REALTIME;
+	t->tv_sec = is_stamped ? 7 : 0;
+	t->tv_nsec = 42999;
+	return 0;
+}
+
+int access(const char *path, int mode)
+{
+	if (is_stamped)
+		abort();
+	return faccessat(AT_FDCWD, path, mode, 0);
+}
+
+int execvp(const char *file, char *const argv[])
+{
+	if (is_stamped)
+		abort();
+	return execvpe(file, argv, environ);
+}
+
+int execv(const char *path, char *const argv[])
+{
+	if (getenv("NO_EXEC"))
+		_exit(77);
+	return execve(path, argv, environ);
+}
+
+int execl(const char *path, const char *name, ...)
+{
+	(void)path;
+	(void)name;
+	if (!getenv("NO_SHELL"))
+		_exit(99);
+	errno = atoi(getenv("NO_SHELL"));
+	return -1;
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	return getenv("HIDE") ? NULL : fdopen(open(path, O_RDONLY), mode);
+}
+
+int adjtimex(struct timex *clock)
+{
+	const char *maxerror = getenv("MAXERROR");
+
+	clock->maxerror = maxerror ? atol(maxerror) : 500;
+	return maxerror && !*maxerror ? -1 : TIME_ERROR;
+}
+#endif
+
+/* ---- LAYER: a profiler between a program and MPI, which counts what the program calls ----
+ *
+ * While it is loaded, it sleeps for two seconds on the node $LATE, and starts MPI if $EARLY is set.
+ * $FAULT makes its MPI_Init 'fail', or 'hang' on rank 0, or be 'slow' there: it then takes three
+ * seconds, whatever signals arrive. If $REAL_MPI is set, it is a tracer, which looks MPI_Init up in
+ * that library, and says so on rank 0. Its MPI_Init_thread computes for 300 ms. */
+#ifdef LAYER
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int inits, ranks;
+
+int MPI_Init(int *argc, char ***argv)
+{
+	const char *fault = getenv("FAULT") ? getenv("FAULT") : "";
+	int is_first = getenv("SLURM_PROCID") && strcmp(getenv("SLURM_PROCID"), "0") == 0;
+	int (*init)(int *, char ***) = PMPI_Init;
+	struct timespec left = {3, 0};
+
+	inits++;
+	if (strcmp(fault, "fail") == 0)
+		return MPI_ERR_OTHER;
+	while (strcmp(fault, "hang") == 0 && is_first)
+		sleep(1);
+	while (strcmp(fault, "slow") == 0 && is_first && nanosleep(&left, &left) != 0)
+		;
+	if (getenv("REAL_MPI")) {
+		void *library = dlopen(getenv("REAL_MPI"), RTLD_LAZY | RTLD_GLOBAL | RTLD_DEEPBIND);
+
+		*(void **)&init = dlsym(library, "MPI_Init");
+	}
+	if (getenv("REAL_MPI") && is_first)
+		fprintf(stderr, "ziaprobe: traced\n");
+	return init(argc, argv);
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	struct timespec t = {0, 0};
+
+	inits++;
+	while (t.tv_sec == 0 && t.tv_nsec < 300000000)
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return PMPI_Init_thread(argc, argv, required, provided);
+}
+
+int MPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+	ranks++;
+	return PMPI_Comm_rank(comm, rank);
+}
+
+int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)
+{
+	fprintf(stderr, "ziaprobe: broken: the program does not call MPI_Send\n");
+	return PMPI_Send(b, n, t, to, tag, c);
+}
+
+int MPI_Finalize(void)
+{
+	if (inits != 1 || ranks > 1)
+		fprintf(stderr,
+			"ziaprobe: broken: MPI_Init was called %d times, MPI_Comm_rank %d\n", inits,
+			ranks);
+	return PMPI_Finalize();
+}
+
+int start(int *argc, char ***argv)
+{
+	return MPI_Init(argc, argv);
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	char host[64];
+
+	gethostname(host, sizeof host);
+	if (getenv("LATE") && strcmp(getenv("LATE"), host) == 0)
+		sleep(2);
+	if (getenv("EARLY"))
+		MPI_Init(NULL, NULL);
+}
+#endif
+
+/* ---- STUB: a stub of MPI for serial builds, which claims that MPI has been started ----
+ *
+ * In a plugin, its run() must reach this stub, whatever else is loaded. */
+#ifdef STUB
+static int calls;
+
+int MPI_Init(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return calls++;
+}
+
+int PMPI_Initialized(int *flag)
+{
+	*flag = 1;
+	return 0;
+}
+
+int run(void)
+{
+	return MPI_Init(0, 0) == 0 && calls == 1;
+}
+#endif
+
+/* ---- FOREIGN: an MPI library with handles of its own, such as HPE MPT's ---- */
+#ifdef FOREIGN
+#include <string.h>
+
+#define PMPI_Get_library_version not_this
+#define PMPI_Initialized nor_this
+#include "../../preload/mpi.h"
+#define DEFINE_AS_DATA(name, parameters) int(*PMPI_##name) parameters;
+MPI_FUNCTIONS(DEFINE_AS_DATA) /* so that a call is a crash */
+#undef PMPI_Get_library_version
+#undef PMPI_Initialized
+
+int MPI_Init(int *argc, char ***argv)
+{
+	return !argc || !argv;
+}
+
+int PMPI_Initialized(int *is_started)
+{
+	*is_started = 0; /* or PMPI_Finalize would be called */
+	return 0;
+}
+
+int PMPI_Get_library_version(char *text, int *length)
+{
+	strcpy(text, "Foreign 2.30, 2026\nMPICH");
+	*length = (int)strlen(text);
+	return 0;
+}
+#endif
+
+/* ---- DLSYM: a library whose dlsym calls the C library's ---- */
+#ifdef DLSYM
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+
+void *dlsym(void *handle, const char *name)
+{
+	void *(*next)(void *, const char *), *found;
+
+	*(void **)&next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+	if (!next)
+		*(void **)&next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+	found = next(handle, name);
+	return found; /* no tail call, which would hide this caller */
+}
+#endif
+
 /* ---- SCHEDSTAT: for ziaprobe ----
  *
  * A kernel that does not record how long a process waits for a CPU: $SCHEDSTAT is opened instead of
