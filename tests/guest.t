@@ -110,7 +110,7 @@ add_cases() {
 			"$result" "$one_node" "?$(nothing loader)"
 	done <<'END'
 timeout 60
-env --ignore-signal=CHLD perl -e 'system @ARGV'
+perl -MPOSIX -e 'sigaction SIGCHLD, new POSIX::SigAction("IGNORE"); system @ARGV'
 perl -MPOSIX -e 'sigaction SIGCHLD, new POSIX::SigAction(sub{},0,SA_NOCLDWAIT); system @ARGV'
 perl -e '$p = fork || exec @ARGV; do { open F, "/proc/$p/stat" } until <F> =~ /\) Z/'
 END

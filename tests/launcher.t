@@ -3,67 +3,85 @@
 # its arguments.
 . "$(dirname "$0")/lib.sh"
 
-bin=$tmp/bin
-mkdir "$bin" "$tmp/here"
+bin=$tmp/bin here=$tmp/here
+mkdir -p "$bin" "$here/other" "$tmp/links" "$tmp/lib" "$tmp/a b" "$tmp/a:b" "$tmp/it's a \$HOME"
 # shellcheck disable=SC2086 # options
 cc $sanitize -o "$bin/ziatest" ziatest.c prepare/*.c &&
 	cc -shared -fPIC -DLIBC -o "$tmp/libc.so" tests/helpers/fakes.c || exit 1
 cat >"$bin/fake" <<'END'
 #!/bin/sh
-# Prints its arguments, each in [], as one line, and appends that line to $RECORD.
+# Prints its arguments, each in <>, as one line, and appends that line to $RECORD.
 line=
-for arg; do line="$line[$arg]"; done
+for arg; do line="$line<$arg>"; done
 printf '%s\n' "$line" >>"${RECORD:-/dev/null}"
 printf '%s\n' "$line"
 END
-printf '#!/bin/sh\n' >"$bin/probe"
-chmod +x "$bin"/*
-cp "$bin/fake" "$bin/mpirun"
-cp "$bin/probe" "$tmp/here/ziaprobe"
+chmod +x "$bin/fake"
+for name in bin/mpirun bin/4x bin/ziastart here/a=b here/ziaprobe here/other/ziaprobe; do
+	cp "$bin/fake" "$tmp/$name"
+done
+touch "$bin/libziaprobe.so"
+ln -s "$bin/ziatest" "$tmp/links"
 PATH=$bin:$PATH
-cd "$tmp/here" || exit 1
-stamped='\[[0-9]{10}\]\[[0-9]{1,6}\]'
+cd "$here" || exit 1
+unset SLURM_KILL_BAD_EXIT
 
-# starts NAME PATTERN ARGUMENT...: passes if ziatest, given ARGUMENTs, starts a launcher with the
-# words PATTERN, each in []
-starts() {
-	title=$1 words=$2
-	shift 2
-	run ziatest "$@"
-	like "$title" "$out" "$words"
-}
-probe="\[./ziaprobe\]$stamped"
-
-starts 'the default launcher' "\[-npernode\]\[4\]$probe\[4\]" 4
-like 'the command line on stderr, and nothing else' "$err" \
-	"mpirun -npernode 4 ./ziaprobe $stamp 4"
-starts "N after the launcher's last option" \
-	"\[--ntasks\]\[1024\]\[--ntasks-per-node\]\[4\]$probe\[4\]" \
-	4 'fake --ntasks 1024 --ntasks-per-node '
-like 'one space is added after the launcher' "$err" \
-	"fake --ntasks 1024 --ntasks-per-node  4 ./ziaprobe $stamp 4"
-starts 'every {} is replaced, and N is not added' \
-	"\[--map-by\]\[ppr:12:node\]\[-x\]\[12\]$probe\[12\]" 012 'fake --map-by ppr:{}:node -x {}'
-starts 'options' "\[4\]$probe\[4\]\[--timeout\]\[30\]\[--where\]\[0.75\](\[--verbose\]){2}" \
-	--timeout=0030 -w 0.75 -vv 4 fake
-starts 'other options' "\[4\]$probe\[4\]\[--where\]\[7\]\[--timeout\]\[9\]\[--start-only\]" \
-	--where=7 -vqt 9 --start-only 4 fake
-starts 'files and -v are passed on unchanged' "\[4\]$probe\[4\]\[--ranks\]\[a b.csv\]\
-\[--csv\]\[it's\]\[--csv\]\[\\\$HOME\]\[--verbose\]" \
-	--ranks 'a b.csv' -v --csv "it's" --csv '$HOME' 4 fake
-is 'the printed line quotes them for a shell' "$(sh -c "$err")" "$out"
-
-# The fake C library shows what ziatest does after the stamp.
-preload=LD_PRELOAD=$tmp/libc.so
-run env "$preload" ziatest 1 'fake'
-is 'SEC and USEC are read from the realtime clock, and plain integers' "$err" \
-	'fake 1 ./ziaprobe 7 42 1'
+# Each line: the arguments, as in a shell, and what they start. The printed line does the same. A
+# program is started by ziastart, which gets the same arguments as ziaprobe, except that the names
+# of files are absolute, and then -- and the program. If a rank of ziaprobe crashes, srun ends the
+# others, unless the user decides otherwise.
+stamp_words='<[0-9]{10}><[0-9]{1,6}>'
+probe="<./ziaprobe>$stamp_words"
+starter="<$bin/ziastart>$stamp_words"
+# shellcheck disable=SC2034 # in the table
+start="$starter<0><--verbose><-->"
+while IFS= read -r row; do
+	eval "set -- ${row%% => *}"
+	run env ZIAPROBE=1,2,0 ziatest "$@"
+	like "starts: ${row%% => *}" "$out" "$(eval "echo \"${row#* => }\"")"
+	is "starts: ${row%% => *}: the printed line" \
+		"$(OMPI_ZIATEST_LIBRARY=$bin/libziaprobe.so sh -c "$err")" \
+		"$out"
+done <<'END'
+4 => <-npernode><4>$probe<4>
+4 'fake --ntasks 1024 --ntasks-per-node ' => <--ntasks><1024><--ntasks-per-node><4>$probe<4>
+012 'fake --map-by ppr:{}:node -x {}' => <--map-by><ppr:12:node><-x><12>$probe<12>
+--timeout=0030 -w 0.75 -vv 4 fake => <4>$probe<4><--timeout><30><--where><0.75>(<--verbose>){2}
+--where=7 -vqt9 --start-only 4 fake => <4>$probe<4><--where><7><--timeout><9><--start-only>
+--ranks 'a b' -v --csv '$HOME' 4 fake => <4>$probe<4><--ranks><a b><--csv><[$]HOME><--verbose>
+4 'fake ${SLURM_KILL_BAD_EXIT-unset}' ./a => <unset><4>$starter<4><--><./a>
+4 'fake $OMPI_ZIATEST_LIBRARY ${ZIAPROBE-}' ./a => <$bin/libziaprobe.so><4>$starter<4><--><./a>
+-v --csv "it's\$x" 4 fake ./a => <4>$starter<4><--csv><$here/it's[$]x><--verbose><--><./a>
+-t 5 --ranks /r 4 fake ./a => <4>$starter<4><--timeout><5><--ranks></r><--><./a>
+4 'fake $((1 + 1))' ./a -h '' "it's" '{}  |' => <2><4>$starter<4><--><./a><-h><><it's><[{]}  [|]>
+4 fake ziaprobe => <4>$probe<4>
+4 fake other/ziaprobe => <4><other/ziaprobe>$stamp_words<4>
+-- 4 fake => <4>$probe<4>
+--ranks -- 4 fake => <4>$probe<4><--ranks><-->
+--ranks -- fake -- ziaprobe => $probe<0><--ranks><--><--verbose>
+fake -- ./ziaprobe => $probe<0><--verbose>
+-v -v -v fake -- ziaprobe => $probe<0><--verbose><--verbose>
+-vvq fake -- ziaprobe => $probe<0>
+-vv -qv fake -- ziaprobe => $probe<0><--verbose>
+--ppn 04 --csv x fake -- ./a => $starter<0><--ppn><4><--csv><$here/x><--verbose><--><./a>
+fake -n 4 -- ./a -x => <-n><4>$start<./a><-x>
+fake -- ./a -- x => $start<./a><--><x>
+fake -- -- ./a => <-->$start<./a>
+fake -- other/ziaprobe => <other/ziaprobe>$stamp_words<0><--verbose>
+fake -- ../bin/fake ziaprobe => $start<../bin/fake><ziaprobe>
+fake 1 -- ./a x : 2 -- ./b -- y => <1>$start<./a><x><:><2>$start<./b><--><y>
+4x -n 4 -- ziaprobe => <-n><4>$probe<0><--verbose>
+END
+run ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
+like 'SLURM_KILL_BAD_EXIT is 1' "$out" '<1><4>.*'
+run env SLURM_KILL_BAD_EXIT=0 ziatest 4 'fake $SLURM_KILL_BAD_EXIT'
+like 'SLURM_KILL_BAD_EXIT=0 stays' "$out" '<0><4>.*'
 
 # Plain words or the shell: ziatest must do what /bin/sh does with the line that ziatest printed.
-there=$tmp/there
+there=$tmp/there preload=LD_PRELOAD=$tmp/libc.so
 mkdir "$there" "$there/dir" "$there/sub"
 touch "$there/match1" "$there/match2" "$there/plain"
-cp "$bin/probe" "$there/ziaprobe"
+cp "$bin/fake" "$there/ziaprobe"
 cp "$bin/fake" "$there/here"
 cp "$bin/fake" "$there/sub"
 sed 1d "$bin/fake" >"$there/bare"
@@ -88,36 +106,23 @@ did() {
 	rm -f "$there/out" "$there/4"
 }
 
-# same KIND LAUNCHER [ENV-ARGUMENT...]: passes if ziatest does what /bin/sh does with the printed
-# line, which begins with LAUNCHER byte for byte. ziatest must do so without /bin/sh if KIND is
-# plain, and by an exec of /bin/sh if KIND is shell.
+# same KIND LAUNCHER [ENV-ARGUMENT...]: passes if ziatest prints LAUNCHER byte for byte, and does
+# what /bin/sh does with the printed line: without /bin/sh if KIND is plain, and by an exec of
+# /bin/sh if KIND is shell.
 same() {
 	kind=$1 launcher=$2
 	shift 2
-	did env "$@" "$bin/ziatest" 4 "$launcher" >"$tmp/of_ziatest"
-	line=$(head -n "$(printf '%s\n' "$launcher" | wc -l)" "$tmp/err")
-	begin=$(printf '%s.' "$launcher" | sed 's/{}/4/g')
-	begin=${begin%.}
-	if [ "$begin" = "$launcher" ]; then
-		begin="$begin 4"
-	fi
+	did env "$@" "$preload" "$bin/ziatest" 4 "$launcher" >"$tmp/of_ziatest"
+	line=$(sed '/^by .bin.sh$/,$d' "$tmp/err")
+	by=$(grep -cx 'by /bin/sh' "$tmp/err" | tr 01 ps)
 	did env "$@" /bin/sh -c "$line" >"$tmp/of_shell"
-	did env "$@" "$preload" "$bin/ziatest" 4 "$launcher" >"$tmp/of_preloaded"
-	status=$(sed -n 's/^status: //p' "$tmp/of_ziatest")
-	if [ "$kind" = shell ]; then
-		status=99
-	fi
+	case $launcher in
+	*{}*) begin=$(printf '%s\n' "$launcher" | sed 's/{}/4/g') ;;
+	*) begin="$launcher 4" ;;
+	esac
 	title=$(printf '%.75s' "$launcher" | LC_ALL=C tr -c '[:print:]' ' ' | sed 's/\\/&&/g')
-	if ! ok "$kind: $title" agree; then
-		diag "printed: $line"
-		diag "$(tail -n +1 "$tmp/of_ziatest" "$tmp/of_shell" "$tmp/of_preloaded")"
-	fi
-}
-
-agree() {
-	matches "${line#"$begin ./ziaprobe "}" "^$stamp 4\$" &&
-		cmp -s "$tmp/of_ziatest" "$tmp/of_shell" &&
-		grep -qx "status: $status" "$tmp/of_preloaded"
+	is "$kind: $title" "$by $line$(diff "$tmp/of_shell" "$tmp/of_ziatest" 2>&1)" \
+		"${kind%"${kind#?}"} $begin ./ziaprobe 7 42 4"
 }
 
 while IFS= read -r row; do
@@ -174,126 +179,70 @@ for case in 2:127 13:126; do	# ENOENT, EACCES
 		"/fake; [^|]*\|ziatest: error: cannot run /bin/sh: [^|]+/${case#*:}"
 done
 
-# The environment describes the launch node.
-cat >"$bin/describe" <<'END'
-#!/bin/sh
-if [ "$$" = "$OMPI_ZIATEST_PID" ]; then
-	pid=own
-fi
-echo "$OMPI_ZIATEST_NODE ${pid-$OMPI_ZIATEST_PID} ${OMPI_ZIATEST_SYNC-unset}"
-END
-chmod +x "$bin/describe"
-# described NAME EXPECTED ENV-ARGUMENT...: checks the node, the process id and the maximum error
+# described NAME EXPECTED ENV-ARGUMENT...: checks the variables that describe the launch node: the
+# node, whether the process id is that of ziatest, which becomes the launcher, and the maximum error
 described() {
 	title=$1 expected=$2
 	shift 2
-	run env -u ZIATEST_SYNC OMPI_ZIATEST_NODE=old OMPI_ZIATEST_PID=old OMPI_ZIATEST_SYNC=old \
-		"$@" ziatest 1 describe
-	like "$title" "$out" "$expected"
+	run env -u ZIATEST_SYNC OMPI_ZIATEST_NODE=old OMPI_ZIATEST_PID=0 OMPI_ZIATEST_SYNC=old \
+		"$@" ziatest 1 'fake "$OMPI_ZIATEST_NODE" $(($$ == $OMPI_ZIATEST_PID)) \
+		"${OMPI_ZIATEST_SYNC-unset}"'
+	like "$title" "$out" "$expected<1>.*"
 }
 id=$(cat /proc/sys/kernel/random/boot_id)
-described 'the boot id; the process id of ziatest, which becomes the launcher' \
-	"$id own ([0-9]+|unset)"
-described 'without a boot id, the nodename' "$(uname -n) own 500" "$preload" HIDE=1
-described 'a maximum error below 16 s' "$id own 15999999" "$preload" MAXERROR=15999999
-described 'a maximum error of 16 s or more is not set' "$id own unset" "$preload" MAXERROR=16000000
-described 'without adjtimex, the maximum error is not set' "$id own unset" "$preload" MAXERROR=
-described 'ZIATEST_SYNC is passed on as it is' "$id own  7 us" "$preload" 'ZIATEST_SYNC= 7 us'
-described 'ZIATEST_SYNC may be empty' "$id own " "$preload" ZIATEST_SYNC=
-
-# If a rank crashes, srun ends the others, unless the user decides otherwise, or a program is given.
-unset SLURM_KILL_BAD_EXIT
-starts 'SLURM_KILL_BAD_EXIT is 1' '\[1\]\[4\].*' 4 'fake $SLURM_KILL_BAD_EXIT'
-export SLURM_KILL_BAD_EXIT=0
-starts 'SLURM_KILL_BAD_EXIT=0 stays' '\[0\]\[4\].*' 4 'fake $SLURM_KILL_BAD_EXIT'
-unset SLURM_KILL_BAD_EXIT
-cp "$bin/probe" "$bin/ziastart"
-touch "$bin/libziaprobe.so"
-starts 'a program: SLURM_KILL_BAD_EXIT is not set' '\[unset\]\[4\].*' \
-	4 'fake ${SLURM_KILL_BAD_EXIT-unset}' ./solver
+described 'the boot id' "<$id><1><([0-9]+|unset)>"
+described 'without a boot id, the nodename' "<$(uname -n)><1><500>" "$preload" HIDE=1
+described 'a maximum error below 16 s' "<$id><1><15999999>" "$preload" MAXERROR=15999999
+described 'a maximum error of 16 s' "<$id><1><unset>" "$preload" MAXERROR=16000000
+described 'without adjtimex, no maximum error' "<$id><1><unset>" "$preload" MAXERROR=
+described 'ZIATEST_SYNC as it is' "<$id><1>< 7 us>" "$preload" 'ZIATEST_SYNC= 7 us'
 
 ziatest 1 'touch launched; fake' >/dev/full 2>&1
 is 'the command line cannot be printed: status 1' $? 1
 ok 'the command line cannot be printed: nothing is launched' test ! -e launched
 
-# A program: ziastart gets the same arguments as ziaprobe, and then -- and the program.
-starter=$bin/ziastart ziatest=$bin/ziatest
-
-# started TITLE LAUNCHER BEFORE: passes if a program that is given with LAUNCHER is started with the
-# arguments BEFORE, each in [], if the names of files are absolute, and if that is what the printed
-# line does, too
-started() {
-	run "$ziatest" -v --csv "it's\$x" -t 5 --ranks /ranks 4 "$2" ./solver -h '' "it's" '{}  |'
-	like "a program, $1" "$out" "$3\[$starter\]$stamped\[4\]\
-\[--csv\]\[$(pwd -P)/it's\\\$x\]\[--timeout\]\[5\]\[--ranks\]\[/ranks\]\[--verbose\]\
-\[--\]\[./solver\]\[-h\]\[\]\[it's\]\[\{\}  \|\]"
-	is "a program, $1: the printed line does the same" "$(sh -c "$err")" "$out"
-}
-started 'a plain launcher' 'fake -x -n ' '\[-x\]\[-n\]\[4\]'
-started 'a shell launcher' 'fake $((1 + 1))' '\[2\]\[4\]'
-
-mkdir "$tmp/links" "$tmp/lib" "$tmp/a b" "$tmp/a:b"
-ln -s "$bin/ziatest" "$tmp/links"
-cd "$tmp/links" || exit 1
-ziatest=$tmp/links/ziatest
-started 'ziatest is a symbolic link, no ziaprobe' 'fake -n' '\[-n\]\[4\]'
-mv "$starter" "$bin/libziaprobe.so" "$tmp/lib"
-starter=$tmp/lib/ziastart
-started 'ziastart is in ../lib' 'fake -n' '\[-n\]\[4\]'
-printf '#!/bin/sh\necho "$OMPI_ZIATEST_LIBRARY ${ZIAPROBE-unset}"\n' >"$bin/library"
-chmod +x "$bin/library"
-export ZIAPROBE=1,2,0	# as in a task of another launch
-run "$ziatest" library -- ./solver
-is 'the library is next to ziastart; this launch is not a part of another one' "$out" \
-	"$tmp/lib/libziaprobe.so unset"
-unset ZIAPROBE
-rm "$starter"
-# not_started NAME ERROR: passes if $ziatest fails with ERROR, and starts nothing
-not_started() {
-	run "$ziatest" 4 'fake -n' ./solver
-	like "a program, $1" "$out/$err/$status" "/ziatest: error: $2/1"
-}
-cd "$tmp/here" || exit 1
-not_started 'no ziastart' "cannot find ziastart, which starts your program, next to ziatest or in \
-../lib; build it with 'make'"
-for path in "$tmp/a b" "$tmp/a:b"; do
-	cp "$bin/ziatest" "$path"
-	cp "$bin/probe" "$path/ziastart"
-	ziatest=$path/ziatest
-	not_started "ziastart is in ${path##*/}" "cannot preload libziaprobe.so, which is next to \
-'$path/ziastart': the path contains a blank or a colon; move Ziatest to another directory"
-done
-cp "$bin/probe" "$bin/ziastart"
-ziatest=$bin/ziatest
-not_started 'no library' "cannot read '$bin/libziaprobe.so': No such file or directory; build it \
-with 'make'"
-touch "$bin/libziaprobe.so"
-starter=$bin/ziastart
-
-# The probe is ./ziaprobe or the one next to ziatest.
+# What lies next to ziatest: ./ziaprobe comes first, and a program needs ziastart and the library.
 mv ziaprobe "$bin/ziaprobe"
 mkdir ziaprobe
-ln -s "$bin/ziatest" "$tmp/link"
-run "$tmp/link" 3 fake
+run "$tmp/links/ziatest" 3 fake
 like 'the probe next to ziatest; a directory is none' "$err" "fake 3 $bin/ziaprobe $stamp 3"
 odd="$tmp/it's a \$HOME"
-mkdir "$odd"
 cp "$bin/ziatest" "$bin/ziaprobe" "$odd"
 run "$odd/ziatest" 3 fake
 like 'the path of the probe is one word' "$out" \
-	"\[3\]\[$tmp/it's a \\\$HOME/ziaprobe\]$stamped\[3\]"
+	"<3><$tmp/it's a \\\$HOME/ziaprobe>$stamp_words<3>"
 is 'it is also one word to a shell that reads the printed line' "$(sh -c "$err")" "$out"
-rm "$bin/ziaprobe"
+mv "$bin/ziaprobe" "$tmp"
+# starts_program NAME PATTERN: passes if $ziatest, given a program, prints PATTERN
+starts_program() {
+	run "$ziatest" 4 fake ./a
+	like "a program, $1" "$out/${err##fake*}/$status" "$2"
+}
+ziatest=$tmp/links/ziatest
+starts_program 'ziatest is a symbolic link, no ziaprobe' "<4>$starter<4><--><./a>//0"
+mv "$bin/ziastart" "$bin/libziaprobe.so" "$tmp/lib"
+starts_program 'ziastart is in ../lib' "<4><$tmp/lib/ziastart>$stamp_words<4><--><./a>//0"
+mv "$tmp/lib/ziastart" "$tmp"
+starts_program 'no ziastart' "/ziatest: error: cannot find ziastart, which starts your program, \
+next to ziatest or in ../lib; build it with 'make'/1"
+for path in "$tmp/a b" "$tmp/a:b"; do
+	cp "$bin/ziatest" "$tmp/ziastart" "$path"
+	ziatest=$path/ziatest
+	starts_program "ziastart is in ${path##*/}" "/ziatest: error: cannot preload \
+libziaprobe.so, which is next to '$path/ziastart': the path contains a blank or a colon; move .*/1"
+done
+mv "$tmp/ziastart" "$bin"
+ziatest=$bin/ziatest
+starts_program 'no library' "/ziatest: error: cannot read '$bin/libziaprobe.so': No such file or \
+directory; build it with 'make'/1"
+mv "$tmp/lib/libziaprobe.so" "$bin"
 run ziatest 3 fake
 like 'no probe: one error, nothing launched' "$out/$err/$status" \
 	"/ziatest: error: cannot find an executable ziaprobe .*'make'/1"
 rmdir ziaprobe
+mv "$tmp/ziaprobe" .
 
 # Usage errors launch nothing. Each line: the arguments, as in a shell, and the message
-cp "$bin/probe" ziaprobe
-cp "$bin/probe" a=b
-mkdir other
-cp "$bin/probe" other/ziaprobe
 while IFS= read -r row; do
 	eval "set -- ${row%% => *}"
 	run ziatest "$@"
@@ -306,8 +255,8 @@ done <<'END'
 +4 fake => N must be .*, not '\+4'
 2147483648 fake => N must be .*, not '2147483648'
 99999999999999999999 fake => N must be .*, not '9*'
-4x -n 4 -- ./a => N must be .*, not '4x'
--- 4x fake => N must be .*, not '4x'
+5x -n 4 -- ./a => N must be .*, not '5x'
+-- 5x fake => N must be .*, not '5x'
 --timeout -1 4 fake => --timeout must be .*, not '-1'
 --ppn 0 fake -- ziaprobe => --ppn must be .*, not '0'
 --ppn 2 4 fake => --ppn 2 and N = 4 are both given; leave out --ppn
@@ -372,10 +321,10 @@ END
 mkdir "$tmp/gone"
 cd "$tmp/gone" || exit 1
 rmdir "$tmp/gone"
-run ziatest --csv runs.csv 4 'fake -n' ./solver
+run ziatest --csv runs.csv 4 fake ./a
 like 'a program, no current directory' "$out/$err/$status" \
 	"/ziatest: error: the current directory is unknown; give 'runs.csv' as an absolute path/1"
-cd "$tmp/here" || exit 1
+cd "$here" || exit 1
 
 # A pipe would take N and the probe, and tee would overwrite the probe.
 : >"$RECORD"
@@ -395,7 +344,7 @@ fake `echo "a"` | tee log
 fake | tee $(basename $(pwd)).log ${A:-${B}}
 END
 is 'a pipe is refused: nothing is run, no file is new' "$(ls; cat "$RECORD")" "$files"
-ok 'a pipe is refused: the probe is as it was' cmp "$bin/probe" ziaprobe
+ok 'a pipe is refused: the probe is as it was' cmp "$bin/fake" ziaprobe
 
 # The words form: LAUNCHER [ARGUMENT...] -- PROGRAM [ARGUMENT...]
 
@@ -425,45 +374,6 @@ same_words false
 same_words sh -c 'fake "$@" | cat' sh -n 4
 same_words fake "$(printf '%100000s' '' | tr ' ' a)"
 
-while IFS='=' read -r options report; do
-	# shellcheck disable=SC2086 # words
-	starts "words: the report of '$options'" "$probe\[0\]$report" $options fake -- ziaprobe
-done <<'END'
-=\[--verbose\]
--v -v -v=\[--verbose\]\[--verbose\]
--vvq=
--vv -qv=\[--verbose\]
-END
-
-# Where the launcher ends
-start="$stamped\[0\]\[--verbose\]"
-probed="$probe\[0\]\[--verbose\]"
-# shellcheck disable=SC2034 # in the table
-started="\[$starter\]$start\[--\]"
-cp "$bin/fake" "$bin/4x"
-while IFS='=' read -r arguments expected; do
-	# shellcheck disable=SC2086 # words
-	run ziatest $arguments
-	like "words: $arguments" "$out" "$(eval "echo \"$expected\"")"
-	is "words: $arguments: the printed line" "$(sh -c "$err")" "$out"
-done <<'END'
-fake -n 4 -- ./solver -x=\[-n\]\[4\]$started\[./solver\]\[-x\]
-fake -- ./solver -- x=$started\[./solver\]\[--\]\[x\]
-fake -- -- ./solver=\[--\]$started\[./solver\]
-fake -- ./ziaprobe=$probed
-fake -- other/ziaprobe=\[other/ziaprobe\]$start
-fake -- ../bin/fake ziaprobe=$started\[../bin/fake\]\[ziaprobe\]
-fake 1 -- ./a x : 2 -- ./b -- y=\[1\]$started\[./a\]\[x\]\[:\]\[2\]$started\[./b\]\[--\]\[y\]
-4x -n 4 -- ziaprobe=\[-n\]\[4\]$probed
--- 4 fake=\[4\]$probe\[4\]
-4 fake ziaprobe=\[4\]$probe\[4\]
---ranks -- 4 fake=\[4\]$probe\[4\]\[--ranks\]\[--\]
---ranks -- fake -- ziaprobe=$probe\[0\]\[--ranks\]\[--\]\[--verbose\]
-END
-starts 'words: the options with a program' "\[$starter\]$stamped\[0\]\[--ppn\]\[4\]\
-\[--start-only\]\[--csv\]\[$(pwd -P)/x\]\[--verbose\]\[--\]\[./solver\]" \
-	--ppn 04 --start-only --csv x fake -- ./solver
-
 # failing LAUNCHER STATUS MESSAGE: passes if LAUNCHER causes this error
 failing() {
 	did "$bin/ziatest" "$1" -- ziaprobe >"$tmp/of_ziatest"
@@ -476,7 +386,7 @@ failing ./plain 126 "ziatest: error: the launcher './plain' is not an executable
 failing plain 127 "ziatest: error: cannot find the launcher 'plain'; check .*"
 failing ./lost '(2|126|127)' 'sh: .*'
 run sh -c "cd '$there' && '$bin/ziatest' ./bare a -- ziaprobe"
-like 'words: a launcher without #! runs as in a shell' "$out/$status" "\[a\]$probed/0"
+like 'words: a launcher without #! runs as in a shell' "$out/$status" "<a>$probe<0><--verbose>/0"
 
 run ziatest -h
 like '-h: the usage and more on stdout' "$out/$err$status" 'usage: ziatest .*/0'
