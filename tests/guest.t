@@ -74,11 +74,7 @@ add_cases() {
 	cleaned="$error rank and size are not known to MPI: .*"
 	expect clean 0 "../ziatest 2 'srun -N 3 -n 6 --ntasks-per-node={} sh ../cleaner' \
 		../guest plain" "$cleaned" "$cleaned" "$cleaned"
-	# Wrappers with the name of a launcher; 'flux python' may be a rank.
-	printf '%s\n' '#!/bin/sh' '"$@"' 'exit' >"$dir/mpiexec"
-	chmod +x "$dir/mpiexec"
-	expect named 0 "../ziatest 2 '$srun' ../mpiexec ../guest plain" "$result" "$one_node"
-	cp "$dir/guest" "$dir/flux"
+	cp "$dir/guest" "$dir/flux"	# 'flux python' may be a rank
 	expect named-flux 0 "../ziatest 2 '$srun' ../flux plain" "$result" "$one_node"
 	# A launch within a launch is not measured: neither the first one of a script nor the
 	# second, whatever starts the script.
@@ -134,12 +130,12 @@ END
 # judge_cases: judges their results
 judge_cases() {
 	late library exec $node "$slept"
-	late in-pid exec $node "$slept"
-	late in-mount exec $node "$slept"
-	like "$mpi, in-pid: no creation is known, and the rest is whole" \
-		"$(sed -n '/^critical path/,/^$/p' "$dir/in-pid/out" | sed -n '2s/ .*//p')" exec
-	like "$mpi, in-mount: the creation is known" \
-		"$(sed -n '/^critical path/,/^$/p' "$dir/in-mount/out" | sed -n '2s/ .*//p')" daemon
+	for begin in pid:exec mount:daemon; do	# the creation is known only in the latter
+		late "in-${begin%:*}" exec $node "$slept"
+		is "$mpi, in-${begin%:*}: the path begins with ${begin#*:}" \
+			"$(sed -n '/^critical path/{n; s/ .*//p}' "$dir/in-${begin%:*}/out")" \
+			"${begin#*:}"
+	done
 	for case in fork thread; do
 		late $case setup $node ''
 		like "$mpi, $case: setup has only faults" \

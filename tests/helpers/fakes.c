@@ -4,8 +4,8 @@
  *
  * The realtime clock reads 7 42. After the stamp, a search aborts ziatest. An exec of /bin/sh says
  * so on stderr, or fails with the errno in $NO_SHELL. If $NO_EXEC is set, any exec ends with status
- * 77. If $HIDE is set, no file can be opened.
- * $MAXERROR is the maximum error of the clock in us; if it is empty, adjtimex fails. */
+ * 77. If $HIDE is set, no file can be opened. $MAXERROR is the maximum error of the clock in us; if
+ * it is empty, adjtimex fails. */
 #ifdef LIBC
 #define _GNU_SOURCE
 #include <errno.h>
@@ -75,7 +75,7 @@ int adjtimex(struct timex *clock)
 }
 #endif
 
-/* ---- LAYER: a profiler between a program and MPI, which counts what the program calls ----
+/* ---- LAYER: a profiler between a program and MPI ----
  *
  * While it is loaded, it sleeps for two seconds on the node $LATE, and starts MPI if $EARLY is set.
  * $FAULT makes its MPI_Init 'fail', or 'hang' on rank 0, or be 'slow' there: it then takes three
