@@ -43,7 +43,6 @@ nothing() {
 add_cases() {
 	number=0
 	# A delay is reported where it belongs.
-	agree='library'
 	expect library 0 "LATE=$node $launch ../linked plain" "$result"
 	expect early 0 "EARLY=yes $launch ../linked plain" "$result"
 	expect fork 0 "$launch ../guest fork -n $node" "$result"
@@ -60,7 +59,6 @@ add_cases() {
 
 	# The program keeps what it has set.
 	if localedef -i de_DE -f UTF-8 "$tmp/de_DE.UTF-8" 2>/dev/null; then
-		agree="$agree comma"
 		expect comma 0 "LOCPATH=$tmp $launch ../guest plain -l" "$result"
 	else
 		skip "$mpi, comma" 'no source of the locale de_DE; tests/setup installs it'
