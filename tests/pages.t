@@ -18,12 +18,6 @@ first_column() {
 	sed -n 's/^| *\([^|]*\)|.*/\1/p' | grep -oE '[A-Za-z_][A-Za-z0-9_./-]*' | sort
 }
 
-# excerpt FILE FIRST LAST: prints the indented lines of FILE from that which matches FIRST to the
-# next one that matches LAST, without their indentation
-excerpt() {
-	sed -n "/^    $2/,/$3/{ h; s/^    //; p; g; /$3/q; }" "$1"
-}
-
 # without WORD...: prints the words of standard input, except WORDs, in a single line
 without() {
 	printf '%s\n' "$@" >"$tmp/without"
@@ -41,19 +35,11 @@ if has mandoc; then
 else
 	skip 'the manual page: mandoc' 'no mandoc; tests/setup installs it'
 fi
-sed 's/ [A-Z]*$//' "$tmp/help" >"$tmp/options"
-while IFS=' ,' read -r option long; do
-	case $option in
-	-h|-V|--help|--version) continue ;;	# they explain themselves
-	esac
-	ok "$option is explained" grep -qwe "$option" ${long:+-e "$long"} README.md doc/*.md
-done <"$tmp/options"
 # shellcheck disable=SC2046,SC2086 # words
 is "every option of ziatest on the pages exists" "$(cat $pages |
 	grep -oE '(^|[ /`(])ziatest( +--?(csv|ranks|ppn|where|timeout|t|w) +[^ `]+| +-[-a-z]+)+' |
 	grep -oE -e ' --?[a-z]+(-[a-z]+)*' | tr -d ' ' | sort -u |
-	without -vv $(tr -d , <"$tmp/options"))" ''
-
+	without -vv $(grep -oE -e '--?[a-zA-Z]+(-[a-z]+)*' "$tmp/help"))" ''
 is 'the options on the page of reference' "$(section $reference '## Options' |
 	sed -n 's/^| `\(-.*\)` |.*/\1/p' | sed 's/`, `/, /; s/ SECONDS, / , /; s/ , /, /')" \
 	"$(cat "$tmp/help")"
@@ -118,38 +104,21 @@ done
 cd "$tmp/log" || exit 1
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 1 | sed "s|/var/.*/|./|" >prometheus
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 2 | grep -v '^ziatest ' >ci
-for edit in '' 's/^/x,/; 1s/x/new_ms/' 's/,[^,]*$//' '1i # a comment' '$s/.\{150\}$//'; do
+cp "$tmp/csv" start.csv
+expected="$(awk -F , 'END { printf "- start: %.0f ms", $5 }' start.csv)
+$(tail -n 1 "$top/example-output/log/log.csv" | awk -F , '{
+	printf "ziatest_launch_seconds{program=\"%s\",nodes=\"%s\",ppn=\"%s\"} ", $32, $2, $3
+	printf "%.6f\n7 phases, %.6f s\n", $5 / 1000, $5 / 1000 }')"
+for edit in '' 's/^/x,/; 1s/x/new_ms/' 's/,[^,]*$//' '1i # a comment' '$a # a comment'; do
 	sed "$edit" "$top/example-output/log/log.csv" >log.csv
-	case $edit in *,*) echo '# another' >>log.csv ;; esac
-	cp "$tmp/csv" start.csv
-	python3 -B - "$top/tools" >expected <<-'END'
-		import sys
-		sys.path.insert(0, sys.argv[1])
-		from ziatest.read import read
-		from ziatest.rows import LOG_PHASES
-		row = read('log.csv').launches[-1]
-		of = 'program="%s",nodes="%s",ppn="%s"' % (row.program, row.nodes, row.ppn)
-		print('ziatest_launch_seconds{%s} %.6f' % (of, row.time_ms / 1000))
-		for phase in LOG_PHASES:
-		    ms = getattr(row, phase + '_ms')
-		    if ms == ms:
-		        print('ziatest_phase_seconds{phase="%s",%s} %.6f' % (phase, of, ms / 1000))
-		row = read('start.csv').launches[-1]
-		print('%d - start: %.0f ms' % (row.time_ms >= 2000, row.time_ms))
-	END
-	run env GITHUB_STEP_SUMMARY=step sh -c ': >step; sh ./ci; echo "$? $(cat step)" >done
-		sh ./prometheus && sort ziatest.prom && cat done'
-	is "the recipes of the page on watching, log edited with '$edit'" "$out$err" \
-		"$(sort expected | grep ziatest_; tail -n 1 expected)"
+	run env GITHUB_STEP_SUMMARY=step sh -c ': >step; . ./ci; . ./prometheus; cat step *.prom'
+	is "the recipes of the page on watching, log edited with '$edit'" "$(echo "$out$err" | awk '
+		!/_phase_/
+		/_phase_/ { phases++; sum += $2 }
+		END { printf "%d phases, %.6f s\n", phases, sum }')" "$expected"
 done
 cd "$top" || exit 1
 
-# Excerpts. A line '...' stands for lines that are left out.
-for page in README.md doc/report.md; do
-	is "$page: the lines of -v and -vv are those of the samples" "$(
-		sed -n 's/^    \(\(outlier: init\|next: \).*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' \
-			"$page" | grep -vxF -f $slow -f example-output/4-nodes-verbose.txt)" ''
-done
 # The script that traces rank 5: as a task of each launcher, of which several may set a variable
 code doc/tracing.md '## Trace one rank' 1 >"$tmp/typed/one.sh"
 printf '#!/bin/sh\necho "strace $*"\n' >"$tmp/stubs/strace"
@@ -169,23 +138,35 @@ done <<-END
 	SLURM_PROCID=5 PMI_RANK
 	SLURM_PROCID=5 PMIX_RANK=1 OMPI_COMM_WORLD_RANK
 END
-is 'the lines of a hang are those of the sample' \
-	"$(sed -n 's/^    \(ziaprobe: error: .*\)/\1/p' doc/hangs.md | head -n 3 |
-		grep -cxF -f example-output/hang/output.txt)" 3
-is 'the looks at a launch that hangs are those of the sample' \
-	"$(sed -n '/^    \$ ziatest-attach/,/^$/s/^    //p' doc/attach.md |
-		grep -vxF -f example-output/attach.txt)" ''
-is 'its roll call is that of the sample' \
-	"$(excerpt doc/hangs.md 'rank 4 on n3' '^    --exclude')" \
-	"$(cat example-output/hang/summary.txt)"
-group=example-output/slow-group
-is 'the outlier of a group of nodes is that of the sample' \
-	"$(grep '^    outlier: ' doc/slow.md)" "    $(grep '^outlier: ' $group/output.txt)"
-is 'the slow nodes are those of the sample' \
-	"$(excerpt doc/slow.md 'ranks.csv: ' '^The title' | sed '$d')" \
-	"$(cat $group/summary.txt)"
-is 'the growth of a launch is that of the example' "$(sed -n 's/^    \(from .*\)/\1/p' \
-	doc/launch.md)" "$(grep '^from' example-output/submission/summary.txt)"
+
+# Excerpts: FIRST, and what follows it up to LAST or an empty line, are lines of the sample
+for page in README.md doc/report.md; do
+	is "$page: the lines of -v and -vv are those of the samples" "$(
+		sed -n 's/^    \(\(outlier: init\|next: \).*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' \
+			"$page" | grep -vxF -f $slow -f example-output/4-nodes-verbose.txt)" ''
+done
+while IFS='|' read -r page first last sample; do
+	sed -n "/^    $first/,/^$last/{ s/^    //p; }" "$page" >"$tmp/excerpt"
+	ok "$page: has an excerpt of $sample" test -s "$tmp/excerpt"
+	is "$page: $first: the lines are those of $sample" \
+		"$(grep -vxF -f "example-output/$sample" "$tmp/excerpt")" ''
+done <<-'END'
+	doc/attach.md|\$ ziatest-attach|$|attach.txt
+	doc/comparing.md|A  srun|    B takes|compare.txt
+	doc/evaluators.md|Ziatest: job|    clocks |submission/summary.txt
+	doc/hangs.md|ziaprobe: error|    ziaprobe: error: rank|hang/output.txt
+	doc/hangs.md|rank 4 on n3|    --exclude|hang/summary.txt
+	doc/launch.md|from|$|submission/summary.txt
+	doc/slow.md|outlier: |$|slow-group/output.txt
+	doc/slow.md|ranks.csv: |The title|slow-group/summary.txt
+	doc/watch.md|log.csv: |    n3 was|log/watch.out
+END
+is 'the script for administrators is that of the example, except for its numbers' \
+	"$(sed -n '/^    #!.bin.sh/,/^    exit/{ s/^    //
+		s/where 15/where 1.5/; s/node 4/node 2/
+		:next; s/^\(\t*\)    /\1\t/; t next
+		p; }' doc/watch.md)" \
+	"$(grep -v '^# ' example-output/log/watch.sh)"
 
 # Figures that age: those on the pages are in the benchmarks, with the machine and the date, or are
 # those of the simulation.
@@ -224,73 +205,38 @@ is 'the files of the archive' \
 	"$(cd example-output/submission && find . -type f | sed 's|^\./||
 		s/[0-9]*-[0-9]*\.\(csv\|txt\)$/NODES-RUN.\1/' | sort -u | paste -s -d ' ' -)"
 
-is 'the first screen for evaluators is that of the example' \
-	"$(sed -n '/^    Ziatest: job/,/^    clocks /{ s/^    //; p; }' doc/evaluators.md)" \
-	"$(sed '/^To review$/,$d' example-output/submission/summary.txt)"
-
-is 'the mail for administrators is that of the example' \
-	"$(excerpt doc/watch.md 'log.csv: ' '^    n3 was')" \
-	"$(sed -n '/^log.csv: /,/^n3/p' example-output/log/watch.out)"
-is 'the comparison of launchers is that of the sample' \
-	"$(excerpt doc/comparing.md 'A  srun' 'the first launch' | sed '$d')" \
-	"$(sed '$d' example-output/compare.txt)"
-is 'the script for administrators is that of the example, except for its numbers' \
-	"$(excerpt doc/watch.md '#!.bin.sh' '^    exit' |
-		sed 's/where 15/where 1.5/; s/node 4/node 2/
-			:next; s/^\(\t*\)    /\1\t/; t next')" \
-	"$(grep -v '^# ' example-output/log/watch.sh)"
-
 # If this fails because run_ziatest.sh has changed, renew the example.
-if has python3; then
-	run tools/summarize example-output/submission
-	is "the example's summary is what summarize prints" "$err$out" \
-		"$(cat example-output/submission/summary.txt)"
-	run tools/summarize example-output/log/log.csv
-	is "the log's summary is what summarize prints" "$err$out/$status" \
-		"$(sed -n '/^log.csv: /,/^n3/p' example-output/log/watch.out)/1"
-	run tools/summarize --pictures "$tmp" example-output/submission \
-		example-output/slow-node.tar.gz
-	ok 'the picture of the comparison is what summarize draws' \
-		cmp "$tmp/comparison.svg" example-output/comparison.svg
-	is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
-		"$(sed -n '/^    job  /,/^The first/{ s/^    //; /^The first/d; p; }' \
-			doc/evaluators.md)"
-else
-	skip "the example's summary" 'no python3; tests/setup installs it'
-fi
+run tools/summarize example-output/submission
+is "the example's summary is what summarize prints" "$err$out" \
+	"$(cat example-output/submission/summary.txt)"
+run tools/summarize example-output/log/log.csv
+is "the log's summary is what summarize prints" "$err$out/$status" \
+	"$(sed -n '/^log.csv: /,/^n3/p' example-output/log/watch.out)/1"
+run tools/summarize --pictures "$tmp" example-output/submission example-output/slow-node.tar.gz
+ok 'the picture of the comparison is what summarize draws' \
+	cmp "$tmp/comparison.svg" example-output/comparison.svg
+is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
+	"$(sed -n '/^    job  /,/^The first/{ s/^    //; /^The first/d; p; }' doc/evaluators.md)"
 
+# Links lead to files that are installed, too.
+docs=$tmp/root/usr/share/doc/ziatest
 for page in $pages; do
-	case $page in
-	./README.md) continue ;;
-	esac
-	like "$page: begins with whom it is for" "$(head -n 14 "$page" | tr '\n' ' ')" \
-		'# .* This page is for .*'
-done
-
-# Links, which may be broken across lines, and files
-for page in $pages; do
-	for link in $(tr '\n' ' ' <"$page" | grep -oE '\]\([^) ]+\)' | tr -d '])(' | sort -u); do
-		case $link in
-		http*) continue ;;
-		'#'*) file=$page ;;
-		*) file=$(dirname "$page")/${link%%#*} ;;
-		esac
-		ok "$page: $link" test -e "$file"
-		case $link in
-		*'#'*)
-			sed -n 's/^##* //p' "$file" | tr '[:upper:] ' '[:lower:]-' |
-				tr -cd '[:alnum:]_\n-' >"$tmp/anchors"
-			ok "$page: the heading of $link" \
-				grep -qxFe "${link#*#}" "$tmp/anchors" ;;
-		esac
-	done
-	places='doc|example-output|explain|job|observe|prepare|preload|tests'
-	for file in $(grep -oE "(^|[ \`(])($places)/[[:alnum:]_./-]*[a-z]" "$page" |
-		tr -d ' `(' | sort -u); do
-		case $file in
-		tests/bench/results.csv|tests/bench/faster.csv) ;;	# the reader makes them
-		*) ok "$page: $file" test -e "$file" ;;
-		esac
-	done
+	if [ "$page" != ./README.md ]; then
+		like "$page: begins with whom it is for" "$(head -n 14 "$page" | tr '\n' ' ')" \
+			'# .* This page is for .*'
+	fi
+	is "$page: the links lead somewhere" "$(grep -oE '\]\([^) ]+\)' "$page" | tr -d '])(' |
+		grep -v ^http | sort -u | while IFS='#' read -r file heading; do
+			file=$docs/${file:+$(dirname "$page")/}${file:-$page}
+			test -e "$file" || echo "$file"
+			test -z "$heading" || sed -n 's/^##* //p' "$file" |
+				tr '[:upper:] ' '[:lower:]-' | tr -cd '[:alnum:]_\n-' |
+				grep -qxFe "$heading" || echo "$file#$heading"
+		done)" ''
+	places='(doc|example-output|explain|job|observe|prepare|preload|tests)'
+	is "$page: the files exist" "$(grep -oE "(^|[ \`(])$places/[[:alnum:]_./-]*[a-z]" "$page" |
+		tr -d ' `(' | grep -vxE 'tests/bench/(results|faster).csv' | while read -r file; do
+			test -e "$file" || echo "$file"	# the reader makes those that are left out
+		done)" ''
 done
 finish
