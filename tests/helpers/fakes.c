@@ -205,6 +205,132 @@ int PMPI_Get_library_version(char *text, int *length)
 }
 #endif
 
+/* ---- PMI, PLUGIN, OTHER: for fence.t ----
+ *
+ * PMI is a library of process managers. Its PMIx_Fence calls its PMIx_Fence_nb, which keeps the last
+ * callback for release(), and returns 1 without a callback. Given 7 processes, it fails; given 9, it
+ * is complete at once. If command_wire is a descriptor, PMI2_KVS_Fence writes a command there, and
+ * reads the answer. The library also reads and writes before the program's constructors have run.
+ * With _FORTIFY_SOURCE, read_heap() calls __read_chk. */
+#ifdef PMI
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int command_wire = -1;
+static int calls;
+static void (*kept)(int, void *);
+static void *kept_data;
+
+__attribute__((constructor)) static void use_pipe(void)
+{
+	int ends[2];
+	char text[9];
+
+	if (pipe(ends) != 0 || write(ends[1], "cmd=get", 7) != 7 ||
+	    read(ends[0], text, sizeof text) != 7)
+		abort();
+}
+
+ssize_t read_heap(int file, size_t room)
+{
+	char *text = malloc(room);
+	ssize_t result = read(file, text, room - 1 + (getppid() < 0));
+
+	free(text);
+	return result;
+}
+
+int PMI_Barrier(void)
+{
+	return ++calls;
+}
+
+int PMI_Allgather(void *in, void *out, int length)
+{
+	memcpy(out, in, (size_t)length);
+	return ++calls;
+}
+
+int PMI2_KVS_Fence(void)
+{
+	char answer[99];
+
+	if (command_wire >= 0 && (write(command_wire, "cmd=kvs-fence;", 14) != 14 ||
+				  read(command_wire, answer, sizeof answer) <= 0))
+		abort();
+	return ++calls;
+}
+
+int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,
+		  void (*done)(int, void *), void *data)
+{
+	(void)procs, (void)info, (void)infos;
+	calls++;
+	if (count == 7)
+		return -7;
+	if (count == 9)
+		return -157; /* PMIX_OPERATION_SUCCEEDED */
+	kept = done;
+	kept_data = data;
+	return !done;
+}
+
+void release(void)
+{
+	kept(5, kept_data);
+}
+
+static void ignore(int status, void *data)
+{
+	(void)status, (void)data;
+}
+
+int PMIx_Fence(const void *procs, size_t count, const void *info, size_t infos)
+{
+	return PMIx_Fence_nb(procs, count, info, infos, ignore, NULL) ? -1 : ++calls;
+}
+#endif
+
+/* A plugin, which is linked with a library. find_release() succeeds if RTLD_DEFAULT searches that,
+ * too. If it is preloaded, its getppid() calls the next one. */
+#ifdef PLUGIN
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+
+int PMI_Barrier(void);
+
+int call(void)
+{
+	return PMI_Barrier();
+}
+
+int find_release(void)
+{
+	return dlsym(RTLD_DEFAULT, "release") != 0;
+}
+
+int getppid(void)
+{
+	static int calls;
+	int (*next)(void);
+
+	if (++calls > 2)
+		abort(); /* it has found itself */
+	*(void **)&next = dlsym(RTLD_NEXT, "getppid");
+	return next();
+}
+#endif
+
+/* Another library, in which the function has another offset */
+#ifdef OTHER
+__attribute__((aligned(512))) int PMI_Barrier(void)
+{
+	return 20;
+}
+#endif
+
 /* ---- SCHEDSTAT: for ziaprobe ----
  *
  * A kernel that does not record how long a process waits for a CPU: $SCHEDSTAT is opened instead of
