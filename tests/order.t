@@ -3,8 +3,7 @@
 # files, arms the timeout and uses MPI, between main and the timed MPI_Gather, as a preloaded
 # library records them, compared with the table below
 . "$(dirname "$0")/lib.sh"
-needs_cluster
-nodes=2
+small_cluster
 
 # who        calls. A clock's name stands for clock_gettime, getenv:NAME and open:FILE for those
 #            functions. N*(...) means N times in a row, +(...) once or more. 'work' is what this
@@ -48,10 +47,8 @@ library      newlocale uselocale
 all          REALTIME work
 library      PMPI_Initialized
 all          PMPI_Comm_rank PMPI_Comm_size
-# N is not given: on how many nodes does this step run? Slurm with PMI-2 sets the variables of two
-# launchers, so the nearest daemon decides: the parent of this process.
-found-openmpi getenv:PMIX_NAMESPACE getenv:SLURM_STEP_NUM_NODES
-found-mpich  fopen:stat fopen:stat getenv:SLURM_STEP_NUM_NODES
+# N is not given: on how many nodes does this step run? MPICH has learnt it from the launcher.
+found        getenv:PMIX_NAMESPACE
 # The plain benchmark asks for both itself.
 probe        MPI_Comm_rank MPI_Comm_size
 library      PMPI_Comm_rank PMPI_Comm_size
@@ -85,51 +82,38 @@ recorded() {	# CASE RANK: the calls that were recorded, in the words of the tabl
 }
 
 same() {	# CASE RANK WHO...
-	name="$mpi, $1, rank $2" got=$(recorded "$1" "$2")
+	name="$1, rank $2" got=$(recorded "$1" "$2")
 	shift 2
-	is "$name" "$got" "$(sequence "$mpi" "$@")"
+	is "$name" "$got" "$(sequence "$@")"
 }
 
-for mpi in mpich openmpi; do
-	has_mpi $mpi || continue
-	quick_build $mpi
-	"mpicc.$mpi" -shared -fPIC -o "$dir/order.so" tests/helpers/order.c || exit 1
-	echo '#include <mpi.h>
-		int main(void) { MPI_Init(0, 0); return MPI_Finalize(); }' >"$dir/program.c"
-	"mpicc.$mpi" -o "$dir/program" "$dir/program.c" || exit 1
+mpi=mpich
+has_mpi $mpi || skip_all "no $mpi"
+quick_build $mpi
+"mpicc.$mpi" -shared -fPIC -o "$dir/order.so" tests/helpers/order.c || exit 1
+echo '#include <mpi.h>
+	int main(void) { MPI_Init(0, 0); return MPI_Finalize(); }' >"$dir/program.c"
+"mpicc.$mpi" -o "$dir/program" "$dir/program.c" || exit 1
 
-	preload="$dir/order.so\${LD_PRELOAD:+:\$LD_PRELOAD}"
-	probe="env LD_PRELOAD=$preload ../ziaprobe"
-	start="\$(date +'%s %6N')"
-	expect plain 0 "srun -N 2 -n 2 $probe $start 1" "$result"
-	expect found 0 "srun -N 2 -n 2 $probe $start 0" "$result"
-	expect library 0 "srun -N 2 -n 2 ../ziastart $start 1 -- \\
-		env LD_PRELOAD=$dir/libziaprobe.so:$preload ../program" "$result"
-	if [ $mpi = "$first_mpi" ]; then	# the others do not depend on the MPI library
-		expect timeout 0 "srun -N 2 -n 2 $probe $start 1 -t 60" "$result"
-		expect words 0 "srun -N 2 -n 2 $probe $start 0 --ppn 1" "$result"
-		expect where 0 "srun -N 2 -n 2 $probe $start 1 -w 60.5" "$result"
-		expect wrong 2 "srun -N 2 -n 2 $probe $start x -t 60" 'ziaprobe: error: N, .*' \
-			'usage: .*'
-		expect alone 0 "srun -N 1 -n 2 $probe $start 2" "$result" "$one_node"
-	fi
-	run_cases 3
+preload="$dir/order.so\${LD_PRELOAD:+:\$LD_PRELOAD}"
+probe="env LD_PRELOAD=$preload ../ziaprobe \$(date +'%s %6N')"
+two="$(hydra_on 2 1) 1"
+expect found 0 "$two $probe 0" "$result" "$same_kernel"
+expect library 0 "$two ../ziastart \$(date +'%s %6N') 1 -- \\
+	env LD_PRELOAD=$dir/libziaprobe.so:$preload ../program" "$result" "$same_kernel"
+expect alarms 0 "$two $probe 0 --ppn 1 -t 60 -w 60.5" "$result" "$same_kernel"
+expect wrong "$fails" "$two $probe x -t 60" 'ziaprobe: error: N, .*' 'usage: .*'
+expect alone 0 "$(hydra_on 1 2) 2 $probe 2" "$result" "$one_node"
+run_cases 2
 
-	same plain 0 probe measured originator
-	same plain 1 probe measured responder
-	same found 0 probe measured originator found-$mpi
-	same found 1 probe measured responder found-$mpi
-	same library 0 library measured originator
-	same library 1 library measured responder
-	if [ $mpi = "$first_mpi" ]; then
-		for case in timeout words where; do
-			same $case 0 probe measured originator $case
-			same $case 1 probe measured responder $case
-		done
-		for rank in 0 1; do
-			same wrong $rank probe wrong
-			same alone $rank probe measured alone
-		done
-	fi
+same found 0 probe measured originator found
+same found 1 probe measured responder found
+same library 0 library measured originator
+same library 1 library measured responder
+same alarms 0 probe measured originator timeout where
+same alarms 1 probe measured responder timeout where
+for rank in 0 1; do
+	same wrong $rank probe wrong
+	same alone $rank probe measured alone
 done
 finish
