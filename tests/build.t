@@ -21,6 +21,13 @@ built() {	# NAME MAKE-ARGUMENT...
 	is "$how: builds silently" "$out$err/$status" /0
 	inspect "$how" ziaprobe
 }
+# The symbols of ours that an executable exports to libraries, without those of the start-up files
+exported() {	# FILE
+	"${cross-}nm" -D --defined-only "$1" | sed 's/.* //' |
+		grep -vE '^(_|data_start$|opt(arg|err|ind)|stderr|ompi_|MPI|MPICH)' |
+		LC_ALL=C sort | paste -s -d ' ' -
+}
+fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb dlsym read write'
 # inspect NAME PROGRAM: strips PROGRAM, and looks at it and at libziaprobe.so, which defines what it
 # must intercept, and belongs to no MPI library
 inspect() {

@@ -17,8 +17,7 @@
 # running 80 s later: if the launcher dies, the timeout of a ziaprobe, -t 60, must end it. STATUS
 # and the LINEs are extended regular expressions, in which .* does not match a newline. A LINE that
 # begins with '?' is optional; a LINE that begins with '*' may occur any number of times. A case may
-# run on a cluster on which others have run before, so one that damages its cluster is added by
-# expect_alone, with the same arguments.
+# run on a cluster on which others have run before.
 
 set -u
 unset MAKEFLAGS MFLAGS MAKELEVEL	# inherited from the make that runs the tests
@@ -91,22 +90,10 @@ show() {
 	fi
 }
 
-# difference GOT EXPECTED: prints the two, or, if they have several lines, their differences
+# difference GOT EXPECTED: prints both, with their differences
 difference() {
-	case $1$2 in
-	*'
-'*)
-		printf '%s\n' "$1" >"$tmp/.got"
-		printf '%s\n' "$2" >"$tmp/.expected"
-		diff -U 99 --label expected --label got "$tmp/.expected" "$tmp/.got"
-		;;
-	*) printf '     got: %s\nexpected: %s\n' "$1" "$2" ;;
-	esac
-}
-
-# has_line PATTERN: prints the first of the lines of a mismatch that matches the whole PATTERN
-has_line() {
-	grep -m 1 -xE -e "$1" "$tmp/.lines" 2>/dev/null
+	printf '%s\n' "$1" >"$tmp/.got"
+	printf '%s\n' "$2" | diff -U 99 --label expected --label got - "$tmp/.got"
 }
 
 # mismatch TEXT PATTERN: prints the differences that like has found, line by line. A line of the
@@ -115,9 +102,7 @@ mismatch() {
 	printf '%s\n' "$1" | tr '|' '\n' >"$tmp/.lines"
 	difference "$(cat "$tmp/.lines")" "$(printf '%s\n' "$2" | sed 's/(\\|/\\|(/g; s/\\|/\n/g' |
 		while IFS= read -r part; do
-			# In (LINE|LINE), each part has one parenthesis.
-			has_line "$part" || has_line "${part#\(}" || has_line "${part%\)}" ||
-				printf '%s\n' "$part"
+			grep -m 1 -xEe "$part" "$tmp/.lines" 2>/dev/null || printf '%s\n' "$part"
 		done)"
 }
 
@@ -257,13 +242,6 @@ expect() {
 	done | sed 's/\.\*/[^|]*/g' >>"$expected"
 }
 
-expect_alone() {
-	expect "$@"
-	if [ -d "$dir/$1" ]; then
-		touch "$dir/$1/alone"
-	fi
-}
-
 # small_cluster: sets $mpirun and $hydra to launchers of two ranks on each of n1, n2 and n3. They are
 # this machine, under other names: the remote shell $tmp/rsh gives each daemon of a launcher the name
 # of its node. This needs no Slurm, and takes a tenth of the time of tests/cluster. If $nodes is 0,
@@ -303,22 +281,20 @@ run_cases() {
 		return
 	fi
 	cat >"$tmp/in-cluster" <<-'END'
-		# Runs those of the cases in the directories "$@" that no other cluster has begun
+		# Runs those of the cases "$@" that no other cluster has begun
 		all_idle() {
 			if [ "$nodes" -gt 0 ]; then
 				[ "$(sinfo --noheader --Node --states=idle | grep -c idle)" -eq "$nodes" ]
 			fi
 		}
-		for case; do
+		for name; do
+			case=$dir/$name
 			mkdir "$case/begun" 2>/dev/null || continue
 			cd "$case" || exit 1
 			timeout 100 sh $xtrace ./command </dev/null >out 2>&1
 			echo $? >status
 			timeout 80 sh -c 'while pgrep -x ziaprobe >left; do sleep 0.05; done' ||
 				cat left >>status
-			if [ -e alone ]; then
-				exit
-			fi
 			cd /	# so that this shell is not killed below
 			# What the case has left running, such as a fault, would keep a node busy.
 			for process in /proc/[0-9]*; do
@@ -332,25 +308,14 @@ run_cases() {
 			done
 		done
 	END
-	# Each line is for one cluster.
-	shared=
-	for name in $names; do
-		if [ -e "$dir/$name/alone" ]; then
-			echo "$dir/$name"
-		else
-			shared="$shared $dir/$name"
-		fi
-	done >"$tmp/clusters"
-	if [ -n "$shared" ]; then
-		yes "$shared" | head -n "$1" >>"$tmp/clusters"
-	fi
 	export tmp nodes xtrace
 	start="$top/tests/cluster $nodes"
 	if [ "$nodes" -eq 0 ]; then
 		start="unshare $as_root --pid --fork --kill-child --mount-proc"
 	fi
 	# shellcheck disable=SC2086 # words
-	xargs -P "$1" -L 1 $start sh "$tmp/in-cluster" <"$tmp/clusters" >"$tmp/cluster" 2>&1
+	yes "$names" | head -n "$1" |
+		xargs -P "$1" -L 1 $start sh "$tmp/in-cluster" >"$tmp/cluster" 2>&1
 	for name in $names; do
 		cd "$dir/$name" || exit 1
 		show "$name: $(cat command)" "$(cat out)"
@@ -493,16 +458,6 @@ late() {
 		"$2 of rank [0-5] on $3(| and 1 more rank there), [0-9.]+ m?s above the \
 median$4|busy\\|.*"
 }
-
-# exported FILE: prints the symbols that an executable exports to libraries, except those of the
-# compiler's start-up files, of libc and of the MPI library
-exported() {
-	"${cross-}nm" -D --defined-only "$1" | sed 's/.* //' |
-		grep -vE '^(_|data_start$|opt(arg|err|ind)|stderr|ompi_|MPI|MPICH)' |
-		LC_ALL=C sort | paste -s -d ' ' -
-}
-# shellcheck disable=SC2034 # the symbols that it should export
-fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb dlsym read write'
 
 finish() {
 	if [ "$count" = 0 ]; then

@@ -122,7 +122,7 @@ delay() {
 	mpich,*) launcher=$(hydra_on "$blocks" 2) ;;
 	esac
 	launch="$ziatest '$launcher'"
-	add=expect prepare='' slow='' fault='' least=0 row='' outlier='' cells=''
+	prepare='' slow='' fault='' least=0 row='' outlier='' cells=''
 	case $place in
 	daemon|hidden)
 		prepare="../stop_slurmd $node" ;;
@@ -143,7 +143,6 @@ delay() {
 		launch="$ziatest '$launcher {} \"../a) (b c, cut here\"'" ;;
 	hidden)	# slurmstepd, from ranks without CAP_SYS_PTRACE that are not in group 1
 		of_node spawn
-		add=expect_alone
 		prepare="$prepare
 			mount -o remount,hidepid=2,gid=1 /proc || echo ziaprobe: no hidepid"
 		launch="$ziatest '$srun {} setpriv --bounding-set -sys_ptrace'" ;;
@@ -157,7 +156,6 @@ delay() {
 		launch="$ziatest '$(hydra_on "$blocks" 2 "$dir/agent")'" ;;
 	spawn)
 		of_node spawn
-		add=expect_alone
 		prepare="echo \"required $tmp/spank.so \$PWD\" >/run/cluster/plugstack.conf
 			echo $seconds >spawn-$node" ;;
 	exec)
@@ -230,7 +228,7 @@ delay() {
 	round=$((round + 1))
 	late=$round-$place-$blocks-$3${4:+-$4}
 	set -- "$result" "?$one_node" "?$same_kernel"
-	$add "$late" 0 "$prepare
+	expect "$late" 0 "$prepare
 		export AHEAD=$ahead LATE='$slow' SHIM='${fault:+$fault $action $seconds}'
 		$launch" "$@" '?ziaprobe: warning: the clock of .*'
 	echo "$row" >"$dir/$late/row"
@@ -471,8 +469,10 @@ for mpi in openmpi mpich; do
 	run_cases 3
 	names=$alone
 	run_cases 1
-	names=$with_slurm nodes=4
-	run_cases 3
+	nodes=4
+	for names in $with_slurm; do	# some change the cluster, so each has its own
+		run_cases 1
+	done
 	nodes=0
 	for late in $lates; do
 		judge "$late"
