@@ -125,6 +125,24 @@ perl -e '$p = fork || exec @ARGV; do { open F, "/proc/$p/stat" } until <F> =~ /\
 END
 }
 
+# late CASE PHASE NODE END: passes if, in CASE, PHASE took two seconds or more on NODE, and is the
+# outlier, whose line ends in END. If the machine was so busy that the launch took five seconds or
+# more, another phase may be the outlier, or none.
+late() {
+	is "$mpi, $1: the delay is in $2" "$(awk -F , -v node="$3" -v phase="$2_ms" '
+	NR == 1 {
+		for (i = 1; $i != phase; i++)
+			;
+	}
+	$3 == node && $i >= 1990 { is_late = 1 }
+	END { print is_late ? "yes" : "no" }' "$dir/$1/ranks")" yes
+	like "$mpi, $1: the outlier" "$(awk '
+	/^[0-9.]+ s, / || (/^[0-9.]+ ms, / && $1 >= 5000) { print "busy" }
+	sub(/^outlier: /, "")' "$dir/$1/out")" \
+		"$2 of rank [0-5] on $3(| and 1 more rank there), [0-9.]+ m?s above the \
+median$4|busy\\|.*"
+}
+
 # judge_cases: judges their results
 judge_cases() {
 	late library exec $node "$slept"
