@@ -157,7 +157,7 @@ MPI_Recv, from rank 1" \
 
 for mpi in mpich openmpi; do
 	has_mpi $mpi || continue
-	shim_build $mpi
+	preload_build $mpi shim
 	cat >"$dir/until" <<-'END'
 		#!/bin/sh
 		# until COMMAND...: repeats COMMAND until it succeeds

@@ -62,7 +62,7 @@ if ! has_mpi $mpi; then
 	finish
 	exit
 fi
-shim_build $mpi
+preload_build $mpi shim
 options='-v --csv csv --ranks ranks'
 launch="../ziatest $options 2 '$hydra'"
 jumps='' refused=''

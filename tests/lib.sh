@@ -427,16 +427,16 @@ quick_build() {
 	cp "$built/ziatest" "$built/ziastart" "$built/ziaprobe" "$built/libziaprobe.so" "$dir"
 }
 
-# shim_build MPI: like quick_build, and builds helpers/shim.c as $dir/shim.so. ziaprobe is in
-# $dir/real, and a script that preloads the shim into it takes its place.
-shim_build() {
+# preload_build MPI HELPER: like quick_build, and builds helpers/HELPER.c as $dir/HELPER.so. ziaprobe
+# is in $dir/real, and a script that preloads HELPER.so into it takes its place.
+preload_build() {
 	quick_build "$1"
-	"mpicc.$1" -shared -fPIC -o "$dir/shim.so" tests/helpers/shim.c
+	"mpicc.$1" -shared -fPIC -o "$dir/$2.so" "tests/helpers/$2.c"
 	mkdir "$dir/real"
 	mv "$dir/ziaprobe" "$dir/real"
 	cat >"$dir/ziaprobe" <<-END
 		#!/bin/sh
-		LD_PRELOAD="$dir/shim.so:\${LD_PRELOAD-}" exec "$dir/real/ziaprobe" "\$@"
+		LD_PRELOAD="$dir/$2.so:\${LD_PRELOAD-}" exec "$dir/real/ziaprobe" "\$@"
 	END
 	chmod +x "$dir/ziaprobe"
 }

@@ -377,7 +377,7 @@ cc -shared -fPIC -o "$tmp/spank.so" "$tmp/spank.c" || exit 1
 
 for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
-	shim_build $mpi
+	preload_build $mpi shim
 	# The delay must be longer than everything else in a launch, however busy the machine is.
 	case $mpi in
 	openmpi) launcher=$(mpirun_on 4 2) ;;

@@ -55,16 +55,8 @@ if ! has_mpi $mpi; then
 	finish
 	exit
 fi
-quick_build $mpi
-"mpicc.$mpi" -shared -fPIC -o "$dir/trace.so" tests/helpers/trace.c
-mkdir "$dir/real"
-mv "$dir/ziaprobe" "$dir/real"
-cat >"$dir/ziaprobe" <<-'END'
-	#!/bin/sh
-	export TRACE="$PWD" LD_PRELOAD="$dir/trace.so:${LD_PRELOAD-}"
-	exec "$dir/real/ziaprobe" "$@"
-END
-chmod +x "$dir/ziaprobe"
+export TRACE=.
+preload_build $mpi trace
 
 is "$mpi, no function of MPI but these, which the tracer knows or which send nothing" \
 	"$(nm -D --undefined-only "$dir/real/ziaprobe" | sed -n 's/.* U P*MPI_//p' |
