@@ -30,14 +30,27 @@ def start():
     programs.append(subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
 
 
-def says(rank, size, ppn, node, doing, calls='', moment='error: timeout of 60 s'):
-    """The lines of a rank. RANK, SIZE and PPN are -1 if they are not known."""
-    if not programs:
-        start()
+def row(rank, size, ppn, node, doing, calls='', moment='error: timeout of 60 s'):
+    """What say() reads about a rank. RANK, SIZE and PPN are -1 if they are not known."""
     severity, _, after = moment.partition(': ')
     after, seconds = after.rsplit(' ', 2)[:2]
     words = rank, size, ppn, node, *doing, severity, after, seconds, calls
-    stream = programs[0]
-    stream.stdin.write(('\t'.join(map(str, words)) + '\n').encode())
-    stream.stdin.flush()
-    return ''.join(iter(lambda: stream.stdout.readline().decode(), '\n'))
+    return '\t'.join(map(str, words)) + '\n'
+
+
+def say(rows):
+    """Returns the lines of each rank."""
+    if not programs:
+        start()
+    texts, stream = [], programs[0]
+    for i in range(0, len(rows), 16):  # More might not fit into the pipes.
+        stream.stdin.write(''.join(rows[i:i + 16]).encode())
+        stream.stdin.flush()
+        for _ in rows[i:i + 16]:
+            texts.append(''.join(iter(lambda: stream.stdout.readline().decode(), '\n')))
+    return texts
+
+
+def says(*words, **options):
+    """The lines of a rank, described as in row()"""
+    return say([row(*words, **options)])[0]

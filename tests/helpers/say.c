@@ -12,7 +12,6 @@
 
 struct world world;
 static char node[65], calls[2000];
-static struct doing doing;
 
 int uname(struct utsname *system)
 {
@@ -23,16 +22,6 @@ int uname(struct utsname *system)
 int64_t now(void)
 {
 	return 1795826339000000;
-}
-
-struct doing find_doing(void)
-{
-	return doing;
-}
-
-void note_state(enum state state, int rank, int64_t since)
-{
-	doing = (struct doing){state, rank, since, doing.work};
 }
 
 /* 3 ms on the CPU, and 17 ms of waiting for one */
@@ -81,6 +70,7 @@ int main(void)
 	dup2(STDOUT_FILENO, STDERR_FILENO);
 	while (fgets(line, sizeof line, stdin)) {
 		char *rest = line;
+		struct doing doing = {.work = &nothing};
 
 		line[strcspn(line, "\n")] = '\0';
 		for (int i = 0; i < 11; i++)
@@ -89,12 +79,12 @@ int main(void)
 		note_nodes(atoi(word[2]) > 0 ? atoi(word[1]) / atoi(word[2]) : NOBODY_TOLD);
 		snprintf(node, sizeof node, "%s", word[3]);
 		snprintf(calls, sizeof calls, "%s", word[10]);
-		doing.work = &nothing;
-		note_state((enum state)atoi(word[4]), atoi(word[6]),
-			   now() - 1000 * (int64_t)atoi(word[5]));
+		doing.state = (enum state)atoi(word[4]);
+		doing.rank = atoi(word[6]);
+		doing.since = now() - 1000 * (int64_t)atoi(word[5]);
 		if (doing.state == UNCHECKED)
 			note_time(462867);
-		say(find_doing(), word[7], word[8], word[9]);
+		say(doing, word[7], word[8], word[9]);
 		print("\n");
 	}
 	return 0;
