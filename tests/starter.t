@@ -52,11 +52,10 @@ started 'a name with a blank, and of a directory in PATH' ".:$all" "PATH=$tmp/fi
 	"$ziastart" 1 $$ 0 -- 'a b'
 started 'in PATH, before the working directory' "$tmp/path:$all" \
 	"PATH=$tmp/first:$tmp/path:$PATH" "$ziastart" 1 $$ 0 -- show
-started 'in an empty entry of PATH' ".:$all" "PATH=:$tmp/path:$PATH" "$ziastart" 1 $$ 0 -- show
 started 'in the working directory, without PATH' ".:$all" -u PATH "$ziastart" 1 $$ 0 -- show
 started 'a script without #!' ".:[-c] $library 1,$$,0" "$ziastart" 1 $$ 0 -- bare -c
-started 'argv[0] is the name as it was given' cat/proc/self/cmdline \
-	"$ziastart" 1 $$ 0 -- cat /proc/self/cmdline
+started 'argv[0] is the name as it was given; PATH has an empty entry' cat/proc/self/cmdline \
+	"PATH=:$PATH" "$ziastart" 1 $$ 0 -- cat /proc/self/cmdline
 
 # not_started NAME STATUS MESSAGE PROGRAM: passes if PROGRAM causes this error
 on="\\(on $(uname -n)\\)"
