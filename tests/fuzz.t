@@ -1,69 +1,102 @@
-#!/bin/sh
-# Random and hostile arguments of ziatest, built with sanitizers: always an error with the usage
-# lines or about the launcher, the help, or an exec, never a crash or a hang. SEED=... repeats a
-# run, COUNT=... makes it longer. Those of ziaprobe are parsed in unit.t.
-. "$(dirname "$0")/lib.sh"
+#!/usr/bin/env python3
+"""tools/summarize, on files that chance has damaged. SEED=... repeats a run, and COUNT=... makes it
+longer."""
+import functools
+import os
+import re
+import shutil
+import sys
+import xml.etree.ElementTree
 
-seed=${SEED:-$(date +%s)}
-# shellcheck disable=SC2086 # options
-cc $sanitize -o "$tmp/ziatest" ziatest.c prepare/*.c &&
-	cc -shared -fPIC -DLIBC -o "$tmp/libc.so" tests/helpers/fakes.c || exit 1
-cd "$tmp" || exit 1
-cp ziatest ziaprobe
-cp ziatest ziastart
-touch libziaprobe.so
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), 'helpers'))
+import tap  # noqa: E402
+import archive  # noqa: E402
+import said  # noqa: E402
+from tap import dice, each  # noqa: E402
 
-# Each line is a vector: its words are separated by the character 1.
-awk -v seed="$seed" -v count="${COUNT:-150}" '
-function below(n) {
-	return int(rand() * n)
-}
-function random_word(text, length_left) {
-	text = words[1 + below(n)]
-	if (!below(8))
-		text = text words[1 + below(n)]
-	for (length_left = below(8) ? 0 : below(40); length_left > 0; length_left--)
-		text = text sprintf("%c", 32 + below(224))
-	return below(200) ? text : text sprintf("%100000s", "-")
-}
-BEGIN {
-	srand(seed)
-	n = split("1|4|007|0|-1|+1||4 |2147483648|99999999999999999999|-|--|-t|-t1|--timeout=60|" \
-		"--timeout=|-h|-x|--help=x|-v|-q|--start-only|" \
-		"--ppn|-- |ziaprobe|X=1|--csv|--ranks=a|{}|{}{}|srun -n 4 --ppn|fake|" \
-		"'\''|\"|\\|%s%n%n|$(exit 3)|\"$(|)|`|;|&|a |~|*|#|\t|./solver", words, "|")
-	words[++n] = "a | b"
-	forms[0] = "-t|60|-v|--csv|runs.csv|4|srun -n 4 --ppn|./solver|a b"
-	forms[1] = "-q|-t|60|--ppn|4|--csv|runs.csv|env|srun|-n|4|--|./solver|a b"
-	while (count-- > 0) {
-		m = split(forms[below(2)], proper, "|")
-		line = ""
-		for (i = 1; i <= m; i++) {
-			if (!below(12))
-				line = line random_word() "\001"
-			if (below(12))
-				line = line (below(12) ? proper[i] : random_word()) "\001"
-		}
-		print line
-	}
-}' >vectors
-separator=$(printf '\001')
-set -f
-while IFS= read -r vector; do
-	IFS=$separator
-	# shellcheck disable=SC2086 # words
-	set -- $vector
-	unset IFS
-	run env LD_PRELOAD="$tmp/libc.so" NO_EXEC=yes timeout 20 ./ziatest "$@"
-	case $status,$out$err in
-	0,usage:*|0,ziatest\ [0-9]*|2,*usage:*|2,*\ pipe*|77,*|12[67],*error:\ *launcher*) ;;
-	*) printf 'bad: %s: %s\n' "$*" "$status $out$err" ;;
-	esac
-	echo "$status"
-done <vectors >statuses
-set +f
-is 'no crash, no hang' "$(grep -a -A 9 '^bad' statuses)" ''
-for status in 2 77; do
-	ok "many vectors end with status $status" [ "$(grep -cx "$status" statuses)" -gt 10 ]
-done
-finish
+summarize = tap.load('summarize')
+COUNT = int(os.environ.get('COUNT', 60))
+PIECES = ['nan', 'inf', '-inf', '1e308', '-1', '9' * 30, '0', '-0.0', '1_0', '\xff', '\0', '<b>&',
+          '\x1b[31m', ',', '"', '\n', '\r\n', '#', ' ', '9' * 20000, 'n[1-9]', 'status 0\n',
+          'Time test was completed in   601.00 millisecs\n']
+
+
+@functools.lru_cache()
+def job():
+    return archive.make(late='3:init:400')
+
+
+def damage(text):
+    """Returns TEXT with one to five mistakes: bytes or lines that are lost, doubled, changed or
+    added."""
+    for _ in range(dice().choice((1, 1, 2, 5))):
+        start = dice().randrange(len(text) + 1)
+        end = start + dice().choice((1, 5, 50, 500))
+        lines = text.splitlines(True) or ['']
+        line = dice().randrange(len(lines))
+        text = dice().choice((
+            lambda: text[:start],
+            lambda: text[:start] + text[end:],
+            lambda: text[:end] + text[start:],
+            lambda: text[:start] + dice().choice(PIECES) + text[start:],
+            lambda: text[:start] + chr(dice().randrange(256)) + text[start + 1:],
+            lambda: ''.join(lines[:line] + lines[line + 1:]),
+            lambda: ''.join(lines[line:] + lines[:line]),
+            lambda: re.sub('(?<=,)[^,\n]*(?=,)', lambda _: dice().choice(PIECES), text, 1),
+        ))()
+    return text
+
+
+class Damaged(tap.Case):
+    def summarize(self, files, *paths):
+        """Writes FILES, and summarizes PATHS. Checks that it ends as documented: with a summary, or
+        with one line of an error. Returns the status and the summary."""
+        shutil.rmtree('it', ignore_errors=True)
+        files.write('it')
+        status, err, out = self.capture(
+            lambda: summarize.main(['--pictures', 'pictures', *paths], sys.stdout.buffer))
+        self.assertIn(status, (0, 1, 2))
+        self.assertNotIn('bug', err)
+        self.assertTrue(out.isprintable() or not re.search('[\0-\x09\x0b-\x1f\x7f]', out))
+        if status == 2:
+            self.assertEqual(out, '')
+            self.assertRegex(err, r'\Asummarize: error: [^\n]+\n\Z')
+        for name in os.listdir('pictures') if os.path.isdir('pictures') else ():
+            xml.etree.ElementTree.parse(os.path.join('pictures', name))
+        return status, out
+
+    def test_a_job_that_was_changed_afterwards_is_never_right(self):
+        flawless = job()
+        for _ in range(COUNT):
+            files = archive.Files(flawless)
+            name = dice().choice(sorted(files))
+            files[name] = damage(files[name])
+            status, out = self.summarize(files, 'it')
+            if files != flawless and status == 0:
+                self.assertEqual(name, 'SHA256SUMS')  # A bidder may add lines to it.
+
+    def test_a_job_that_has_written_damaged_files(self):
+        for _ in range(COUNT):
+            files = archive.Files(job())
+            for _ in range(dice().choice((1, 1, 3))):
+                name = dice().choice(sorted(files))
+                files[name] = damage(files[name])
+            files.sums()
+            status, out = self.summarize(files, 'it')
+            if 'No problems; no points' in out:
+                self.assertRegex(out, r'\n8 nodes x 2 = 16 ranks: [0-9.]+ ms, the first launch')
+
+    @each(('a log', 'results.csv'), ('ranks', 'ranks-8-1.csv'), ('an output', 'output/8-2.txt'))
+    def reads(self, name):
+        for _ in range(COUNT):
+            files = archive.Files(job())
+            files.fails('8-2', 124, *(said.says(
+                rank, 16, 2, 'n%d' % (rank // 2 + 1), said.what('IN_FENCE')).rstrip()
+                for rank in range(0, 16, 2)))
+            files[name] = damage(files[name])
+            self.summarize(files, 'it/' + name)
+
+
+if __name__ == '__main__':
+    tap.main(sys.modules['__main__'])
