@@ -70,12 +70,12 @@ class Reports(tap.Case):
         lines = self.report(ms=700000)
         self.assertEqual((lines['outlier'], 'next' in lines), ('none', False))
 
-    def stairs(self, phase, ms):
+    def stairs(self, phase='', ms=0, nodes=0):
         """Reports a launch whose daemons are started one after another, in an arbitrary order, in
         steps that differ by up to a quarter. PHASE of one of the nodes takes MS longer; if that is
         the daemon, those behind it are also late. Returns the lines, the late node and the number
         of nodes."""
-        nodes = dice().choice([nodes for nodes in range(10, 43) if nodes % 7])
+        nodes = nodes or dice().choice([nodes for nodes in range(10, 43) if nodes % 7])
         step, late = dice().randint(600, 1500), dice().randint(1, nodes)
         turns = [(node * 7 + 3) % nodes for node in range(1, nodes + 1)]
         if phase == 'daemon' and turns[late - 1] == 0:
@@ -89,11 +89,15 @@ class Reports(tap.Case):
             ahead.append('%d:spawn:%d' % (late, ms))
         return self.report(nodes=nodes, ms=20000, late=' '.join(ahead)), late, nodes
 
-    @each(('1', ''), ('2', ''), ('3', ''))
-    def is_a_staircase(self, _):
-        lines, _, _ = self.stairs('', 0)
+    @each(('five nodes', 5), ('many nodes', 0), ('many other nodes', 0))
+    def is_a_staircase(self, nodes):
+        lines, _, _ = self.stairs(nodes=nodes)
         self.matches(lines['outlier'], 'none; ' + STAIRS)
         self.matches(self.slow_nodes(), '...\nSlow nodes: none\nThe launcher started its ...')
+
+    def test_four_nodes_are_no_staircase(self):
+        lines, _, _ = self.stairs(nodes=4)
+        self.assertNotIn('one after another', lines['outlier'])
 
     @each(('a daemon', 'daemon', 'later than its turn'), ('another daemon', 'daemon', 'later than '
           'its turn'), ('a process', 'spawn', 'above the median'))
