@@ -173,6 +173,8 @@ class Verdicts(Case):
         ('a result', output(4, silent={2, 3, 4}, usual=OTHERS) + RESULT, 'n[1-4]',
          'rank ... on n1 waits for other ranks, after the exchange\nnext: look at how the launch '
          'ends: it hung after printing its result'),
+        ('a result before, with -q', RESULT + output(4).replace(COMMAND, ''), None,
+         '4 nodes wait in a fence\nnext: look for a rank that was ...'),
         ('all wait for a message', ''.join(
             says(node, what('IN_RECV', partner=node % 4)) for node in range(1, 5)), 'n[1-4]',
          '4 nodes wait in MPI_Recv, for several ranks\nnext: look for a rank that was ...'),
@@ -261,6 +263,10 @@ class Names(Case):
         self.assertEqual(fold(names.split()), folded)
         self.assertEqual(sorted(expand(folded)), sorted(names.split()))
 
+    def test_what_slurm_accepts(self):
+        names = ['a1b1', 'a2b1', 'r1n1', 'r1n2', 'r2n1', 'r2n2', 'x1s', 'x2s']
+        self.assertEqual(fold_for_slurm(names), 'a1b1,a2b1,r[1-2]n[1-2],x1s,x2s')
+
     def test_fold_and_expand_are_inverse(self):
         for _ in range(300):
             names = {''.join(dice().choice('ab-.0129') for _ in range(dice().randint(1, 8)))
@@ -325,9 +331,12 @@ class Lines(Case):
     def test_a_line_that_is_cut_off(self):
         """Its node is not silent."""
         for has in 'has', 'has wai', 'has waited 58000 ms in a f':
-            text = output(4, silent={4}) + says(4, FENCE).partition('has')[0] + has + '\n'
-            self.assertRegex(call(text, 'n[1-4]'), '^rank 6 on n4 has printed only part of a line\n'
-                                                   '3 nodes wait in a fence\nnext: look for a rank')
+            line = says(4, FENCE).partition('has')[0] + has + '\n'
+            self.assertRegex(call(output(4, silent={4}) + line, 'n[1-4]'), '^rank 6 on n4 has '
+                             'printed only part of a line\n3 nodes wait in a fence\n'
+                             'next: look for a rank')
+        text = output(5, silent={4, 5}) + says(4, FENCE, size=10).partition('has')[0] + has
+        self.assertIn('\nnothing from n5 (but some lines are torn)\n', call(text, 'n[1-5]'))
 
     @each(('in the program', 'zia', 'probe: '), ('in the error', ': error: ti', 'meout'),
           ('in the time', ' of 60', ' s: '), ('before the node', ' on ', 'n4'))
