@@ -6,7 +6,7 @@
  *	fences FILE FUNCTION OTHER	then looks it up in OTHER, for the second call
  *	fences FILE FUNCTION OTHER closed	closes FILE before that
  *	fences FILE FUNCTION OTHER global	only makes OTHER global
- *	fences find FUNCTION		only prints whether look-ups that name no file find FUNCTION
+ *	fences find FUNCTION		prints whether look-ups that name no file find FUNCTION
  *	fences pmix			calls the fences of PMIx
  *	fences wire			is a PMI client with a wire, and the server, too
  *
@@ -75,6 +75,13 @@ static void call_twice(const char *name, const char *function, const char *other
 	else if (other)
 		*(void **)&call = dlsym(dlopen(other, RTLD_NOW | RTLD_LOCAL), function);
 	printf("%d %d:", first, call());
+}
+
+static void find(void *handle, const char *function)
+{
+	bool found = dlsym(handle, function) != NULL, fails = dlerror() != NULL;
+
+	printf(" %s", found == fails ? "wrong error" : found ? "found" : "none");
 }
 
 static void done(int status, void *data)
@@ -247,13 +254,9 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "";
 
 	if (strcmp(mode, "find") == 0) {
-		puts((dlsym(RTLD_DEFAULT, argv[2]) || !dlerror()) &&
-				     (dlsym(dlopen(NULL, RTLD_NOW), argv[2]) || !dlerror())
-			     ? "found"
-			     : "none");
-		return 0;
-	}
-	if (strcmp(mode, "pmix") == 0) {
+		find(RTLD_DEFAULT, argv[2]);
+		find(dlopen(NULL, RTLD_NOW), argv[2]);
+	} else if (strcmp(mode, "pmix") == 0) {
 		test_pmix();
 	} else if (strcmp(mode, "wire") == 0) {
 		test_wire();
