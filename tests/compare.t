@@ -324,7 +324,7 @@ class Launches(Case):
 
     def test_options_that_are_joined_and_a_command_that_begins_with_one(self):
         commands = self.plan(A=turns(6))
-        out = self.compare('-n6', '--ppn=4 ' + commands[0], '--prepare=: a  b', '-t33')[2]
+        out = self.compare('-n6', '--ppn=4\n' + commands[0], '--prepare=: a  b', '-t33')[2]
         self.assertEqual(out[:47], 'A  --ppn=4 run A.plan -- p\n   prepared by: : a ')
         self.assertEqual(self.limits(), [33] * 7)
 
