@@ -382,3 +382,24 @@ __attribute__((constructor)) static void read_pages(void)
 		abort();
 }
 #endif
+
+/* ---- SPANK: a plugin of Slurm, for path.t ----
+ *
+ * slurmstepd runs a command, with one argument, before it creates the processes of a step. */
+#ifdef SPANK
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+SPANK_PLUGIN(late, 1)
+int slurm_spank_init(spank_t spank, int argc, char **argv)
+{
+	char command[4096];
+
+	(void)spank;
+	if (argc != 2 || spank_context() != S_CTX_REMOTE)
+		return 0;
+	snprintf(command, sizeof command, "%s %s", argv[0], argv[1]);
+	return system(command);
+}
+#endif
