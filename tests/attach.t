@@ -225,8 +225,8 @@ class OneNode(Case):
 
     @each(('mpirun', 'openmpi', 'mpirun.openmpi --mca plm rsh --mca plm_rsh_agent ./rsh --host '
            'n1:2,n2:2,n3:2 -npernode 2', r'n\[1,3\]: (orted|prted) is running, but no rank is\n'),
-          ('hydra', 'mpich', 'mpiexec.hydra -launcher ssh -launcher-exec ./rsh -f hosts -n 8 '
-           '-ppn 2', 'not found: ranks 2-3 of 8\n'))
+          ('hydra', 'mpich', 'mpiexec.hydra -launcher ssh -launcher-exec ./rsh -hosts '
+           'n1,n2,n3,n4 -n 8 -ppn 2', 'not found: ranks 2-3 of 8\n'))
     def a_remote_shell_that_does_not_answer(self, mpi, line, rest):
         """Every rank that has started hangs, so that the launch does. The tools are copies, with a
         shorter limit for a node that does not answer."""

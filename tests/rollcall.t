@@ -335,8 +335,8 @@ class Lines(Case):
             self.assertRegex(call(output(4, silent={4}) + line, 'n[1-4]'), '^rank 6 on n4 has '
                              'printed only part of a line\n3 nodes wait in a fence\n'
                              'next: look for a rank')
-        text = output(5, silent={4, 5}) + says(4, FENCE, size=10).partition('has')[0] + has
-        self.assertIn('\nnothing from n5 (but some lines are torn)\n', call(text, 'n[1-5]'))
+            text = output(5, silent={4, 5}) + says(4, FENCE, size=10).partition('has')[0] + has
+            self.assertIn('\nnothing from n5 (but some lines are torn)\n', call(text, 'n[1-5]'))
 
     @each(('in the program', 'zia', 'probe: '), ('in the error', ': error: ti', 'meout'),
           ('in the time', ' of 60', ' s: '), ('before the node', ' on ', 'n4'))

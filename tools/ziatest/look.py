@@ -8,6 +8,7 @@ shell. The script travels with the command, so no part of Ziatest needs to be on
 import base64
 import collections
 import contextlib
+import itertools
 import os
 import re
 import shlex
@@ -145,6 +146,10 @@ class Launcher:
     def hosts(self):
         """The nodes that its command line or its hostfile names; [] if it names none"""
         found = [part for value in self.given(HOSTS) for part in value.split(',')]
+        words = self.options()
+        for at in [at for at, word in enumerate(words) if word in ('-hosts', '--hosts')]:
+            # Hydra has replaced the commas in its own arguments, so that each name is a word.
+            found += itertools.takewhile(lambda name: name[:1] != '-', words[at + 2:])
         for path in self.given(FILES)[:1] * (not found):
             lines = read(os.path.join(f'/proc/{self.process.pid}/cwd', path)).splitlines()
             found = [words[0] for words in (line.split('#')[0].split() for line in lines) if words]
