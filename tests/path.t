@@ -205,6 +205,9 @@ delay() {
 	expect "$late" 0 "$prepare
 		export AHEAD=$ahead LATE='$slow' SHIM='${fault:+$fault $action $seconds}'
 		$launch" "$@" '?ziaprobe: warning: the clock of .*'
+	if ! [ -d "$dir/$late" ]; then	# not chosen by --run
+		return
+	fi
 	echo "$row" >"$dir/$late/row"
 	echo "$outlier" >"$dir/$late/outlier"
 	echo "$cells" >"$dir/$late/cells"
@@ -292,7 +295,7 @@ for mpi in openmpi mpich; do
 	if [ $mpi = openmpi ]; then
 		places="$places local entered background"
 	fi
-	lates='' alone='' with_slurm='' round=0
+	names='' lates='' alone='' with_slurm='' round=0
 	if [ -n "${ROUNDS-}" ]; then
 		while [ "$round" -lt "$ROUNDS" ]; do
 			# shellcheck disable=SC2086 # words
