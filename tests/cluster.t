@@ -16,7 +16,7 @@ is "inside a job of the host's Slurm: only the MPI type and the fence are inheri
 # Interrupted: none of its processes, which a mark in their environment shows, and hence no
 # namespace is left.
 none_left() {
-	! grep -lasF "MARK=$tmp" /proc/[0-9]*/environ
+	! grep -qasF "MARK=$tmp" /proc/[0-9]*/environ
 }
 for signal in INT KILL; do
 	# Without job control, a background job ignores SIGINT.

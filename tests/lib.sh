@@ -338,12 +338,9 @@ said() {
 		sort -s -n | sed -E 's/^-?[0-9]+ //'
 }
 
-# needs_cluster: skips the whole file if tests/cluster cannot run, and prints what it changes
-# outside the cluster. Leaves the types that its srun has for --mpi in $types, for has_mpi.
+# needs_cluster: skips the whole file if tests/cluster cannot run. Leaves the types that its srun has
+# for --mpi in $types, for has_mpi.
 needs_cluster() {
-	if [ "$(id -u)/$(cat /proc/sys/kernel/sched_autogroup_enabled 2>&1)" = 0/1 ]; then
-		diag 'while clusters run, kernel.sched_autogroup_enabled is 0 instead of 1'
-	fi
 	types=$(cluster 1 srun --mpi=list 2>&1) || skip_all "$types"
 }
 
