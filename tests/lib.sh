@@ -287,6 +287,11 @@ run_cases() {
 				[ "$(sinfo --noheader --Node --states=idle | grep -c idle)" -eq "$nodes" ]
 			fi
 		}
+		if [ "$nodes" -eq 0 ]; then
+			# The names of MPI's files are made of process ids, which others have, too.
+			mount -t tmpfs none /dev/shm
+			export TMPDIR=/dev/shm
+		fi
 		for name; do
 			case=$dir/$name
 			mkdir "$case/begun" 2>/dev/null || continue
