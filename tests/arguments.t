@@ -1,7 +1,7 @@
 #!/bin/sh
-# Random and hostile arguments of ziatest, built with sanitizers: always an error with the usage
-# lines or about the launcher, the help, or an exec, never a crash or a hang. SEED=... repeats a
-# run, COUNT=... makes it longer. Those of ziaprobe are parsed in unit.t.
+# Random and hostile arguments of ziatest, which is built with sanitizers. It prints a usage error,
+# an error about the launcher, or the help, or executes the launcher; it never crashes or hangs.
+# SEED=... repeats a run, and COUNT=... makes it longer. unit.t tests those of ziaprobe.
 . "$(dirname "$0")/lib.sh"
 
 seed=${SEED:-$(date +%s)}
@@ -13,7 +13,7 @@ cp ziatest ziaprobe
 cp ziatest ziastart
 touch libziaprobe.so
 
-# Each line is a vector: its words are separated by the character 1.
+# Each line is an argument vector, whose words are separated by the character 1.
 awk -v seed="$seed" -v count="${COUNT:-150}" '
 function below(n) {
 	return int(rand() * n)

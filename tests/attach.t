@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tools/attach, on real launches that hang. What is about Slurm or nodes runs on a cluster, with
-each launcher; the other launches have four ranks on n1, which is this machine. The rank that hangs
-is chosen at random. helpers/hang.c is the program, and helpers/tap.py explains how to run one case.
+"""tools/attach, on real launches that hang. The cases about Slurm or nodes run on a cluster, with
+each launcher; the others launch four ranks on n1, which is this machine. The rank that hangs is
+chosen at random. helpers/hang.c is the program, and helpers/tap.py explains how to run one case.
 """
 import fcntl
 import os
@@ -51,7 +51,7 @@ launch() {  # COMMAND...: starts it
     "$@" >launch 2>&1 </dev/null &
     launcher=$!
 }
-finish() {  # ends what reads the pipe
+finish() {  # lets the ranks that read the pipe continue
     echo >pipe
     wait $launcher
     echo "== attach : status $?"
@@ -73,7 +73,7 @@ class Case(tap.Case):
         os.chmod(name, 0o755)
 
     def choose(self, count=8):
-        """Chooses a rank that hangs. It is blocked on that node, and the others wait."""
+        """Chooses a rank that hangs. It must be reported as blocked, and the others as waiting."""
         self.rank = dice().randrange(count)
         self.others = number_ranges([str(rank) for rank in range(count) if rank != self.rank])
         self.hows = '- ' * self.rank + 'read'
@@ -88,7 +88,7 @@ class Case(tap.Case):
         subprocess.check_call(['mpicc.' + mpi, '-o', 'hang', TOP + '/tests/helpers/hang.c'])
 
     def looks(self, script, *where, **environment):
-        """Runs a script. Returns what each look printed."""
+        """Runs a script. Returns what each of its looks printed."""
         as_root = ['--map-root-user'] * (os.geteuid() != 0)
         with open('script', 'w') as file:
             file.write(SCRIPT + script)
@@ -106,7 +106,7 @@ class Case(tap.Case):
 
 
 class Cluster(Case):
-    """One cluster with each MPI library, because starting one takes long"""
+    """All cases share one cluster per MPI library, because starting one takes a long time."""
     @each(('openmpi', 'openmpi', ['srun, pmix', 'mpirun', 'mpirun, salloc']),
           ('mpich', 'mpich', ['srun, pmi2', 'hydra']))
     def every_launcher(self, mpi, launchers):
@@ -128,9 +128,9 @@ class Cluster(Case):
             self.assertEqual(end, 'status 7\n')
 
     def test_what_only_slurm_can_do(self):
-        """A batch script, whose mpirun starts the ranks of its own node itself; the script is no
-        rank. The launch of a user at whom root looks. A job that waits. A node that does not reach
-        the launcher. A way to the nodes that is killed, and a slurmd that is stopped."""
+        """attach looks at a batch script, which is not a rank, and whose mpirun starts the ranks of
+        its own node itself; as root, at another user's launch; at a job that waits; and at a node
+        that cannot reach the launcher. Then, its srun is killed, and a slurmd is stopped."""
         self.choose()
         self.compile('openmpi')
         self.write('batch', 'mpirun.openmpi --map-by ppr:2:node ./hang pipe %s\n' % self.hows)
@@ -199,7 +199,7 @@ look "according to Slurm" $((job + 3))
 
 class OneNode(Case):
     def test_what_ranks_do(self):
-        """The name of the program looks like a process that is its own parent."""
+        """In /proc, the name of the program looks like a process that is its own parent."""
         self.compile('openmpi')
         os.rename('hang', '\n1 (sh) S 1 ')
         path, ranks = os.path.abspath('file'), dice().sample(range(4), 4)
@@ -228,8 +228,8 @@ class OneNode(Case):
           ('hydra', 'mpich', 'mpiexec.hydra -launcher ssh -launcher-exec ./rsh -hosts '
            'n1,n2,n3,n4 -n 8 -ppn 2', 'not found: ranks 2-3 of 8\n'))
     def a_remote_shell_that_does_not_answer(self, mpi, line, rest):
-        """Every rank that has started hangs, so that the launch does. The tools are copies, with a
-        shorter limit for a node that does not answer."""
+        """Every rank that has started hangs, so that the launch hangs, too. The tools are copies
+        with a shorter limit for a node that does not answer."""
         self.compile(mpi)
         shutil.copytree(os.path.join(TOP, 'tools'), 'tools')
         os.symlink(os.path.join(TOP, 'ziastart'), 'ziastart')
@@ -246,7 +246,7 @@ class OneNode(Case):
         self.assertRegex(text, '\n' + rest)
 
     def test_launches_of_one_user(self):
-        """The ranks of one are not taken for those of another, though all are on one node."""
+        """The ranks of one launch are not mistaken for those of another on the same node."""
         self.compile('openmpi')
         ranks = dice().sample(range(4), 3)
         *looks, several = self.looks('mkfifo pipe\n' + ''.join(
@@ -262,8 +262,8 @@ class OneNode(Case):
                                   '(    .*attach [0-9]+    # .*\n){3}usage: ')
 
     def test_kills(self):
-        """attach, the script, eu-stack or the way to a node is killed at a random moment. Then, the
-        launch ends as usual."""
+        """attach, or the timeout, awk or eu-stack that it runs, is killed at a random moment. The
+        launch still ends as usual."""
         self.compile('mpich')
         kills = ['kill -KILL $!', *('pkill -KILL -n -x ' + name
                                     for name in ('timeout', 'awk', 'eu-stack'))]
@@ -275,7 +275,7 @@ class OneNode(Case):
         self.assertEqual(end, 'status 7\n')
 
     def test_a_reader_that_is_killed_while_it_reads(self):
-        """Its rank is continued, and this is reported."""
+        """The rank that it stopped is continued, and this is reported."""
         self.compile('mpich')
         os.mkdir('bin')
         self.write('bin/eu-stack', 'while [ $# -gt 1 ]; do shift; done\nkill -STOP $1\n'
@@ -288,7 +288,7 @@ class OneNode(Case):
         self.assertEqual(end, 'status 7\n')
 
     def test_a_launcher_that_computes(self):
-        """It has not started anything."""
+        """The launcher has not started anything."""
         self.write('mpirun', 'while :; do :; done\n')
         text, = self.looks('launch ./mpirun\nlook "computes" $launcher\n')
         self.assertRegex(text, r'\nmpirun \(process [0-9]+, for [0-9]+ s\) computes, and has no '

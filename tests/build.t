@@ -21,7 +21,7 @@ built() {	# NAME MAKE-ARGUMENT...
 	is "$how: builds silently" "$out$err/$status" /0
 	inspect "$how" ziaprobe
 }
-# The symbols of ours that an executable exports to libraries, without those of the start-up files
+# Prints our symbols that an executable exports to libraries, without those of the start-up files
 exported() {	# FILE
 	"${cross-}nm" -D --defined-only "$1" | sed 's/.* //' |
 		grep -vE '^(_|data_start$|opt(arg|err|ind)|stderr|ompi_|MPI|MPICH)' |
@@ -217,7 +217,8 @@ is 'a static build: only ziaprobe is static, and sees no fences' \
 	"$(printf '%s\n' "$out" | grep -v -e ^printf -e 'run make' -e ziastart |
 		grep -oE -e '-static|-DINTERPOSE|-o [a-z.]+' | paste -s -d ' ' -)" \
 	'-static -o ziaprobe -DINTERPOSE -o libziaprobe.so'
-like 'a build with a static libgcc is none' "$(make -n -B LDFLAGS=-static-libgcc ziaprobe)" \
+like 'a build with a static libgcc is not a static build' \
+	"$(make -n -B LDFLAGS=-static-libgcc ziaprobe)" \
 	'.*\|mpicc [^|]* -DINTERPOSE .*'
 builds 'a program by itself' ziaprobe make ziaprobe CFLAGS=-O0
 builds 'then all others, too' "$all" make

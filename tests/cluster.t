@@ -6,15 +6,15 @@ needs_cluster
 
 echo input | tests/cluster 3 sh -c 'cat; srun hostname; ssh n2 hostname; echo err >&2; exit 7' \
 	>"$tmp/out" 2>&1
-is "the command's status, input, output and errors, ssh to a node, and nothing of the daemons'" \
+is "the command's status, input, output and errors, ssh to a node, and no output of the daemons" \
 	"$? $(paste -s -d ' ' "$tmp/out")" '7 input n1 n2 err'
 run env SLURM_JOB_ID=7 SLURM_NTASKS=9 SLURM_MPI_TYPE=none SLURM_PMIX_FENCE=mixed \
 	tests/cluster 1 sh -c 'echo "$SLURM_MPI_TYPE $SLURM_PMIX_FENCE"; srun hostname'
 is "inside a job of the host's Slurm: only the MPI type and the fence are inherited" "$out" \
 	"$(printf 'none mixed\nn1')"
 
-# Interrupted: none of its processes, which a mark in their environment shows, and hence no
-# namespace is left.
+# After a signal, no process of the cluster is left, and hence no namespace. A mark in their
+# environment identifies the processes.
 none_left() {
 	! grep -qasF "MARK=$tmp" /proc/[0-9]*/environ
 }
@@ -31,7 +31,8 @@ done
 
 name='as an ordinary user'
 if [ "$(id -u)" -eq 0 ]; then
-	# Kernel settings, in a copy for which they are files: two nodes raise the limits above 3.
+	# A copy of tests/cluster changes files instead of kernel settings. Two nodes raise the
+	# limits above 3.
 	sed "s|=/proc/sys|=$tmp/sys|; s|=/run/ziatest|=$tmp/ziatest|" tests/cluster >"$tmp/copy"
 	limits=$tmp/sys/net/ipv4/neigh/default
 	mkdir -p "$tmp/sys/kernel" "$limits"
@@ -48,7 +49,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	is 'kernel settings while a cluster runs' "$(settings)" '0 8 8 8'
 	touch "$tmp/enough"
 	wait $!
-	is 'they are restored when the last one ends' "$(settings)" '1 1 2 3'
+	is 'kernel settings are restored when the last cluster ends' "$(settings)" '1 1 2 3'
 
 	# Root becomes a user that exists only in the /etc of a mount namespace.
 	cp tests/cluster "$tmp/for-user"

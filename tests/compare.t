@@ -30,8 +30,8 @@ compare = tap.load('compare')
 from ziatest.difference import estimate, needed  # noqa: E402
 from ziatest.rows import File, Row  # noqa: E402
 
-# What follows the options of this ziatest are files. It runs the next line of the first one; row
-# KEY=VALUE... lets explain/ write the row of a launch.
+# This ziatest runs the next line of the plan, the first file after its options. In a plan, "row
+# KEY=VALUE..." lets explain/ write the row of a launch.
 ZIATEST = '''#!/bin/sh
 printf '%%s ' "$@" >>argv
 echo >>argv
@@ -52,7 +52,7 @@ def row(**settings):
 
 
 def turns(n, seed=7, late='', **settings):
-    """The plan of N launches and turn 0, which take from 400 to 440 ms, because of the exchange"""
+    """Returns the plan of turn 0 and N launches, of 400 to 440 ms; the exchange differs."""
     chance = random.Random(seed)
     return [row(late='1:exchange:%.3f %s' % (chance.uniform(0, 40), late), **settings)
             for _ in range(n + 1)]
@@ -64,8 +64,8 @@ def real_row():
 
 
 def sides(launches):
-    """Two sides. Each of LAUNCHES, from turn 1 on, has the cells of A and those of B; the others
-    are those of a real row."""
+    """Returns two sides. Each of LAUNCHES, from turn 1 on, has the cells of A and those of B; the
+    other cells are those of a real row."""
     both = [compare.Side(name, name, [], None) for name in 'AB']
     for turn, cells in enumerate(launches, 1):
         for side, known in zip(both, cells):
@@ -98,7 +98,7 @@ class Case(tap.Case):
                                 ['--csv', csv_file] * bool(csv_file) + [*arguments])
 
     def again(self):
-        """Prints x.csv again. Returns the same."""
+        """Prints x.csv again. Returns the same as compare()."""
         return self.compare('x.csv', csv_file=None)
 
     def start(self, *arguments, shell='exec "$0" "$@"'):
@@ -118,7 +118,7 @@ class Case(tap.Case):
             return list(csv.DictReader(file))
 
     def limits(self):
-        """The limits that the ziatests were given, in seconds"""
+        """Returns the limits that ziatest was given, in seconds."""
         with open('argv') as file:
             return [int(limit) for limit in re.findall('-t ([0-9]+)', file.read())]
 
@@ -182,8 +182,8 @@ the first launch of each is not counted; all rows are in x.csv
             B=[row(ms=ms * (0.6 + i % 3 / 50)) for i, ms in enumerate(times)]))[2]
         self.assertIn('\nB takes 38 % less time than A (36 to 40 %), in init and spawn\n', out)
 
-    def test_no_difference_but_a_phase(self):
-        """B is late where it does not matter, because another node is later, but for a phase."""
+    def test_no_difference_except_in_a_phase(self):
+        """B is late in another phase than A, so only the phases differ."""
         out = self.compare(*self.plan(
             A=turns(10, late='1:init:50'), B=turns(10, seed=3, late='1:exec:50')))[2]
         self.assertRegex(out, r'\nno difference found: B takes between \d\.\d % less and \d\.\d % '
@@ -208,14 +208,14 @@ the first launch of each is not counted; all rows are in x.csv
         self.assertEqual(compare.advice(turns, low, high), advice)
 
     def test_two_sorts_of_launches(self):
-        """The middle of all means can contradict the medians."""
+        """The median of all pairwise means can contradict the medians."""
         both = sides((dict(time_ms=500 + turn % 3), dict(time_ms=490 if turn < 12 else 700))
                      for turn in range(20))
         self.assertIn('but the medians differ by -11.0 ms: check the rows; ',
                       '\n'.join(compare.verdict(*both)))
 
     def test_three_commands_unlike_nodes_and_cold_launches(self):
-        """Also with what other programs print, and write behind the row"""
+        """Other programs also print lines, and append some to the row."""
         foreign = 'echo one, two; %s; echo one, two >>"$csv"'
         out = self.compare('-n', '6', *self.plan(
             A=[row(nodes=8, ms=300 + i) for i in range(7)],
@@ -280,7 +280,7 @@ to find a difference from another command, make about this many launches of each
             place = dice().randrange(1, len(lines) - 1)
             changed = lines[:]
             changed[place] = re.sub(old, new, lines[place], count=1)
-            changed[-1] = dice().choice((lines[-1], lines[-1][:-30]))  # cut by a full disk
+            changed[-1] = dice().choice((lines[-1], lines[-1][:-30]))  # cut off by a full disk
             with open('x.csv', 'w', newline='') as file:
                 file.writelines(changed)
             self.assertEqual(self.again(), (
@@ -538,7 +538,7 @@ class Signals(Case):
         self.matches(out, '...\nA  6 launches ...')
 
     def test_during_the_summary(self):
-        """Nobody reads it from the pipe, which is too small for such a command."""
+        """Nobody reads the pipe, which is too small for a command of this length."""
         command = self.plan(A=turns(6))[0]
         run = self.start('-n', '6', command + 100000 * 'x')
         self.poll(lambda: os.path.exists('x.csv') and len(self.rows()) == 7)

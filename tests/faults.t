@@ -29,8 +29,8 @@ __attribute__((constructor)) static void hang(void)
 END
 cc -shared -fPIC -o "$tmp/hang.so" "$tmp/hang.c" || exit 1
 
-# A program that starts MPI in another thread, as Go does, whose alternate signal stack is as small
-# as in Rust: 8 KiB
+# A program that starts MPI in another thread, as Go does, with an alternate signal stack that is as
+# small as Rust's: 8 KiB
 cat >"$tmp/program.c" <<'END'
 #include <mpi.h>
 #include <pthread.h>
@@ -96,7 +96,7 @@ add_cases() {
 	expect deaf "$fails" "SHIM='$rank Pmix deaf nap 90'"' ../ziatest -t 15 2 "$srun"' \
 		"*$any" "$late $rank $of on $node $init" "*$any"
 	# A partner in the exchange is named; those that wait for others after it say nothing. After
-	# 15 s, even a busy machine has come so far.
+	# 15 s, even a busy machine has got that far.
 	expect where-exchange 0 \
 		'SHIM="1 Send ../until grep -q MPI_Recv out" ../ziatest -w 15 2 "$srun"' \
 		"$result" \
@@ -105,7 +105,7 @@ MPI_Send, to rank 3" \
 		"ziaprobe: note: after 15 s: rank 3 $of on n2 has waited $s in \
 MPI_Recv, from rank 1" \
 		"ziaprobe: note: after 15 s: rank 5 $of on n3 has waited $s in MPI_.* rank 1"
-	# A launch that is already later when it calls MPI_Init
+	# The moment of --where has passed before the launch reaches MPI_Init.
 	expect where-over 0 '../ziatest --where 0.001 2 "$srun"' "$result"
 	# Each rank's mask blocks the signal.
 	expect after "$fails" \
@@ -195,7 +195,7 @@ is in .*nanosleep.* < \[shim\.so\] < $there"
 			"SHIM='$stuck Pmix nap 90' ../ziatest -t 15 2 '$launcher'" "$@"
 	done
 	# If both ranks of a node are in the same calls, as on n3, one prints; otherwise, both do.
-	# They go on when they have said where they are.
+	# They continue once they have printed where they are.
 	expect where 0 \
 		'SHIM="n[23] Pmix ../until grep -q is.in out" SHIM_3="3 Pmix nap 90" \
 			../ziatest -w 15 2 "$srun"' \
@@ -217,7 +217,7 @@ is in .*nanosleep.* < \[shim\.so\] < $there"
 			"rank [0-5] on $stuck has spent [0-9.]+ m?s in MPI_Init, in .*nanosleep.*\
  < $hook < .*\|2 nodes wait in a fence\|--exclude=$stuck"
 	done
-	is "$mpi: no call of ziaprobe's own is named" \
+	is "$mpi: no call of ziaprobe itself is named" \
 		"$(cat "$dir"/*/out | grep -E ' is in .*\[(lib)?ziaprobe')" ''
 	is "$mpi: what ranks did in MPI_Init adds up" "$(cat "$dir"/*/out |
 		sed -n 's/.* has spent \(.*\) ms in MPI_Init: cpu /\1 /p' |

@@ -72,11 +72,11 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 	cc $sanitize -rdynamic -o preloaded -x c /dev/null -L. \
 		-Wl,--no-as-needed,-rpath,"$tmp" -lfence || exit 1
 	sees 'a library that is linked with the program' "$twice" ./linked
-	sees 'only the first eight fences count' \
+	sees 'only the first eight fences are recorded' \
 		' 1/1 2/1 3/3 4/3 5/5 6/5 7/7 8/7 9/9 10/9 11/11 12/11 13/13 14/13 15/15 16/15' \
 		./linked many
 	sees 'a library of a private plugin' "$twice" ./private ./libplugin.so call
-	# In libziaprobe.so, which stands for the last one, these functions must not find themselves.
+	# In libziaprobe.so, as in 'preloaded' here, these functions must not find themselves.
 	for program in private preloaded; do
 		sees "$program, a library that a private plugin tail-calls" "$twice" \
 			./$program ./libtail.so call
@@ -84,7 +84,7 @@ for sanitize in '' '-fsanitize=address,undefined'; do
 		sees "$program, a function that is looked up" "$twice" \
 			./$program ./libPMI.so PMI_Barrier
 	done
-	sees 'two libraries, of which each caller runs its own' '1 20: 1/1 2/1' \
+	sees 'two libraries: each caller calls its own' '1 20: 1/1 2/1' \
 		./private ./libPMI.so PMI_Barrier ./libother.so
 	# The second library is mapped where the first one was.
 	sees 'a library that replaces one that was closed' '1 20: 1/1 2/1 3/3 4/3' \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tools/summarize, on files that chance has damaged. SEED=... repeats a run, and COUNT=... makes it
-longer."""
+"""tools/summarize, on files that are damaged at random. SEED=... repeats a run, and COUNT=... makes
+it longer."""
 import functools
 import os
 import re
@@ -28,7 +28,7 @@ def job():
 
 
 def damage(text):
-    """Returns TEXT with one to five mistakes: bytes or lines that are lost, doubled, changed or
+    """Returns TEXT with one to five mistakes: bytes or lines that are lost, duplicated, changed or
     added."""
     for _ in range(dice().choice((1, 1, 2, 5))):
         start = dice().randrange(len(text) + 1)
@@ -50,8 +50,8 @@ def damage(text):
 
 class Damaged(tap.Case):
     def summarize(self, files, *paths):
-        """Writes FILES, and summarizes PATHS. Checks that it ends as documented: with a summary, or
-        with one line of an error. Returns the status and the summary."""
+        """Writes FILES, and summarizes PATHS. Checks that this ends as documented: with a summary,
+        or with an error of one line. Returns the status and the summary."""
         shutil.rmtree('it', ignore_errors=True)
         files.write('it')
         status, err, out = self.capture(

@@ -16,9 +16,9 @@ done
 cp "$tmp/libSTUB.so" "$tmp/plugin.so"
 cc -DSERIAL -o "$tmp/serial" $guest -L"$tmp" -lSTUB -Wl,-rpath,"$tmp" &&
 	cc -DSERIAL -o "$tmp/foreign" $guest -L"$tmp" -lFOREIGN -Wl,-rpath,"$tmp" || exit 1
-# A program that does not know MPI: loader.py [STEPS LIBRARY [PLUGIN]]. STEPS are letters: l and d
-# load LIBRARY, which searches its own libraries first if it is a d; m and s call its MPI_Init, or
-# its start(), which calls MPI_Init; p calls run() of PLUGIN, which must reach the stub in it.
+# A program that is not linked with MPI: loader.py [STEPS LIBRARY [PLUGIN]]. Each letter of STEPS is
+# a step: l loads LIBRARY; d does so with RTLD_DEEPBIND; m calls its MPI_Init; s calls its start(),
+# which calls MPI_Init; p calls run() of PLUGIN, which must reach the stub in PLUGIN.
 cat >"$tmp/loader.py" <<'END'
 import ctypes, os, sys
 if len(sys.argv) == 1:
@@ -126,7 +126,7 @@ END
 }
 
 # late CASE PHASE NODE END: passes if, in CASE, PHASE took two seconds or more on NODE, and is the
-# outlier, whose line ends in END. If the machine was so busy that the launch took five seconds or
+# outlier, whose line ends with END. If the machine was so busy that the launch took five seconds or
 # more, another phase may be the outlier, or none.
 late() {
 	is "$mpi, $1: the delay is in $2" "$(awk -F , -v node="$3" -v phase="$2_ms" '
@@ -203,12 +203,12 @@ for mpi in mpich openmpi; do
 
 	# Several programs in one launch
 	cp "$dir/guest" "$dir/second"
-	if [ -z "$personality" ]; then	# Version 5.0.7 of Open MPI crashes if there is a ':'.
+	if [ -z "$personality" ]; then	# Open MPI 5.0.7 crashes if there is a ':'.
 		expect several 0 "../ziatest -q $both 1 -- ../guest plain : \
 			-n 1 -- ../second plain" "$result"
 	fi
-	# Launchers of other names: of a task, in a script, twice, and with ranks of which only some
-	# have the library
+	# Launchers with unusual names: as a task, twice in a script, and with ranks of which only
+	# some have the library
 	cp "$program" "$dir/odd"
 	cp "$(command -v hydra_pmi_proxy)" "$dir"	# hydra looks for it in its own directory
 	printf '%s\n' '"$@" && "$@"' >"$dir/twice"
@@ -220,8 +220,8 @@ for mpi in mpich openmpi; do
 		../odd $personality ${both#* } 2 ../guest plain\"" "$other"
 	expect odd-launcher 0 "srun -N 1 -n 1 $odd \
 		../ziaprobe \$(date +'%s %6N') 2" "$result" "$one_node"
-	# A task that only asks a launcher, and a process without a launcher, which starts orted
-	# itself with Open MPI
+	# A task that only asks a launcher for its version, and a process without a launcher, which
+	# itself starts orted if it uses Open MPI
 	printf '%s\n' "${near%% *} --version >/dev/null" 'exec "$@"' >"$dir/asker"
 	expect asks 0 "../ziatest -q srun -N 1 -n 2 -- sh ../asker ../guest plain" \
 		"$within" "?$within" "$result" "$one_node"

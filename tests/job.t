@@ -114,7 +114,7 @@ if [ "$BOX" != main ]; then
 	exit
 fi
 
-# Errors before anything is written. Slurm runs what it calls slurm_script; 77 is no job of its.
+# Errors before anything is written. Slurm runs a copy named slurm_script, and has no job 77.
 cp -r small here
 touch newest
 in_job='SLURM_JOB_ID=77 SLURMD_NODENAME=n1'
@@ -225,7 +225,7 @@ chmod +x python/python3
 while IFS=, read -r option expected summary why; do
 	job "summary-$option" "SUMMARY='$summary' PATH=$PWD/$option:$PATH" --nodes=1 RUNS=1 PPN=1 \
 		SRUN_OPTIONS="--$option"
-	is "no summary, $why: an archive without it, and the status" \
+	is "no summary, $why: there is an archive, and the status is right" \
 		"$left $status $(tar -tzf "summary-$option"/*.gz | grep -c summary)" \
 		"./ziatest-virtual-ID.tar.gz $expected 0"
 	like "no summary, $why: the log says why" "$log" ".*\|There is no summary: $why\|To make \
@@ -266,8 +266,8 @@ $(echo "$ends" | sort)" './ziatest-virtual-ID.tar.gz ./ziatest-virtual-ID.tar.gz
 2-2 status 0
 2-2 status 0'
 
-# A job that is cancelled while it runs one of these: cp before the launches, tar while it packs.
-# The tool goes on when the signal has reached a sleep that it started.
+# Jobs that are cancelled while they run one of these tools: cp before the launches, and tar while
+# the archive is packed. The tool continues when the signal has reached a sleep that it started.
 for tool in cp tar; do
 	mkdir in-$tool
 	cat >in-$tool/$tool <<-END
@@ -519,7 +519,7 @@ like 'the time limit: the launch is ended, the others are not made' "$ends" \
 like 'the time limit: an archive, without a summary' "$left|$log" './ziatest-virtual-ID.tar.gz\|.*'\
 'launch 2 of 2 on 1 nodes: not launched: the job is ending\|ziatest-[^|]*/output/1-1.txt is not '\
 'complete\|There is no summary: [^|]*\|To make one, run [^|]*\|The archive is [^|]*'
-is 'the time limit: the output has no status, and does not speak of the step' \
+is 'the time limit: the output has no status, and does not mention the step' \
 	"$(grep -cE '^status|the step has' ending/ziatest-*/output/1-1.txt)" 0
 sums_are_complete ending
 look stuck
@@ -538,7 +538,7 @@ for box in killed dies; do
 	like "$what: all launches on 3 nodes are valid" "$ends" "3-1 status 0\|3-2 status 0\|\
 3-3 status 0\|3-4 status 0\|4-1 status 0\|4-2 status [1-9][0-9]*\|4-3 [^|]*\|4-4 not launched: \
 (only 3 of the 4 nodes respond, not $node|two launches of this size failed in a row)"
-	is "$what: those are without it" "$(cat $box/ziatest-*/nodes-3-[1-4].txt | sort -u)" \
+	is "$what: those launches avoid it" "$(cat $box/ziatest-*/nodes-3-[1-4].txt | sort -u)" \
 		"$(printf 'n%s\n' 1 2 3 4 | grep -v "$node")"
 	like "$what: the summary names it" "$(cat $box/ziatest-*/summary.txt)" \
 		".*\|launch 2 on 4 nodes: status [0-9]*\|.*\|    nothing from $node\|.*"

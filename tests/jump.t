@@ -71,15 +71,15 @@ for each in $moments; do
 	draw
 	jumped "$each" "$node" "$each" "$amount" "$node"
 done
-# Of a rank that is not the first on its node; of two nodes, of which the first is named;
-# and of all, which then still agree with each other
+# A rank that is not the first on its node sets the clock; the clocks of two nodes jump, and the
+# first node is named; and all clocks jump, and then still agree with each other.
 draw
 jumped rank $((2 * ${node#n} - 1)) "$moment" "$amount" "$node"
 draw
 jumped two 'n[23]' "$moment" "$amount" n2
 draw
 jumped all '*' "$moment" "$amount" n1
-# A clock that is slewed by 5 %, but not one that ntpd slews, by at most 500 ppm
+# A clock that is slewed by 5 % is an error, but not one that ntpd slews, by at most 500 ppm.
 draw
 refused slew "$error the clock of $node was set or slewed [a-z]+ by [0-9]{3}[0-9.]+ ms .*" \
 	"SHIM='$node Start slew ${amount%%[1-9]*}.05' $launch"

@@ -188,7 +188,7 @@ described 'without a boot id, the nodename' "<$(uname -n)><1><500>" "$preload" H
 described 'a maximum error below 16 s' "<$id><1><15999999>" "$preload" MAXERROR=15999999
 described 'a maximum error of 16 s' "<$id><1><unset>" "$preload" MAXERROR=16000000
 described 'without adjtimex, no maximum error' "<$id><1><unset>" "$preload" MAXERROR=
-described 'ZIATEST_SYNC as it is' "<$id><1>< 7 us>" "$preload" 'ZIATEST_SYNC= 7 us'
+described 'ZIATEST_SYNC is passed on unchanged' "<$id><1>< 7 us>" "$preload" 'ZIATEST_SYNC= 7 us'
 
 ziatest 1 'touch launched; fake' >/dev/full 2>&1
 is 'the command line cannot be printed: status 1' $? 1
@@ -198,7 +198,7 @@ ok 'the command line cannot be printed: nothing is launched' test ! -e launched
 mv ziaprobe "$bin/ziaprobe"
 mkdir ziaprobe
 run "$tmp/links/ziatest" 3 fake
-like 'the probe next to ziatest; a directory is none' "$err" "fake 3 $bin/ziaprobe $stamp 3"
+like 'the probe next to ziatest is used, not a directory' "$err" "fake 3 $bin/ziaprobe $stamp 3"
 odd="$tmp/it's a \$HOME"
 cp "$bin/ziatest" "$bin/ziaprobe" "$odd"
 run "$odd/ziatest" 3 fake
@@ -298,7 +298,7 @@ END
 while IFS= read -r arguments; do
 	eval "set -- $arguments"
 	run ziatest "$@"
-	is "no wrong alarm: $arguments" "$status" 0
+	is "no false alarm: $arguments" "$status" 0
 done <<'END'
 4 'fake --export=ALL,LD_PRELOAD=/x.so -n' ./a
 4 'fake --multi-prog'
@@ -333,7 +333,7 @@ fake "'" | tee log "'"
 fake `echo "a"` | tee log
 fake | tee $(basename $(pwd)).log ${A:-${B}}
 END
-is 'a pipe is refused: no file is new, and the probe is as it was' "$(ls -l)" "$files"
+is 'a pipe is refused: no file is created, and the probe is unchanged' "$(ls -l)" "$files"
 
 # The words form: LAUNCHER [ARGUMENT...] -- PROGRAM [ARGUMENT...]
 

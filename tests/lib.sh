@@ -263,8 +263,8 @@ small_cluster() {
 	chmod +x "$tmp/rsh"
 }
 
-# hydra_on NODES PPN [RSH], mpirun_on NODES PPN [RSH]: print a launcher on another number of such
-# nodes, which may reach them by another remote shell
+# hydra_on NODES PPN [RSH], mpirun_on NODES PPN [RSH]: print a launcher for another number of such
+# nodes, which may use another remote shell
 hydra_on() {
 	echo "mpiexec.hydra -launcher ssh -launcher-exec ${3-$tmp/rsh} \
 -hosts $(seq -s , -f n%g "$1") -n $(($1 * $2)) -ppn"
@@ -381,7 +381,7 @@ pmi() {
 export OMPI_ZIATEST_SYNC=0
 
 sanitize='-g -fsanitize=address,undefined -fno-sanitize-recover=all'
-# Searching for leaks takes longer than everything else that a rank does, so only reports.t does so.
+# Searching for leaks takes longer than everything else that a rank does, so only reports.t does it.
 # MPI libraries leak: leaks are reported but do not change the status.
 export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LSAN_OPTIONS=exitcode=0
 

@@ -40,12 +40,13 @@ is "every option of ziatest on the pages exists" "$(cat $pages |
 	grep -oE '(^|[ /`(])ziatest( +--?(csv|ranks|ppn|where|timeout|t|w) +[^ `]+| +-[-a-z]+)+' |
 	grep -oE -e ' --?[a-z]+(-[a-z]+)*' | tr -d ' ' | sort -u |
 	without -vv $(grep -oE -e '--?[a-zA-Z]+(-[a-z]+)*' "$tmp/help"))" ''
-is 'the options on the page of reference' "$(section $reference '## Options' |
+is 'the options on the reference page' "$(section $reference '## Options' |
 	sed -n 's/^| `\(-.*\)` |.*/\1/p' | sed 's/`, `/, /; s/ SECONDS, / , /; s/ , /, /')" \
 	"$(cat "$tmp/help")"
 
-# Commands, as an installed Ziatest understands them. The launchers do nothing, and those of other
-# tests cannot be seen. Lines with names that the reader replaces, such as FILE, are left out.
+# An installed Ziatest must understand the commands on the pages. The launchers do nothing, and
+# processes of other tests cannot be seen. Lines with names that the reader replaces, such as FILE,
+# are left out.
 make -s install DESTDIR="$tmp/root" PREFIX=/usr || exit 1
 mkdir "$tmp/stubs" "$tmp/typed"
 for stub in flux ibrun jsrun module mpiexec mpiexec.hydra mpirun squeue srun ../typed/solver; do
@@ -170,8 +171,8 @@ is 'the script for administrators is that of the example, except for its numbers
 		p; }' doc/watch.md)" \
 	"$(grep -v '^# ' example-output/log/watch.sh)"
 
-# Figures that age: those on the pages are in the benchmarks, too, with the machine and the date.
-# Times that end in 0 are delays.
+# Measured figures age, so those on the pages must also be in the benchmarks, with the machine and
+# the date. Times with the last digit 0 are injected delays.
 tr -s '\n' ' ' <tests/bench/README.md >"$tmp/bench"
 for page in administrators bids comparing watch; do
 	is "doc/$page.md: the figures are those of the benchmarks" "$(tr -s '\n' ' ' <doc/$page.md |
@@ -214,7 +215,7 @@ is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
 docs=$tmp/root/usr/share/doc/ziatest
 for page in $pages; do
 	if [ "$page" != ./README.md ]; then
-		like "$page: begins with whom it is for" "$(head -n 14 "$page" | tr '\n' ' ')" \
+		like "$page: begins by naming its readers" "$(head -n 14 "$page" | tr '\n' ' ')" \
 			'# .* This page is for .*'
 	fi
 	is "$page: the links lead somewhere" "$(grep -oE '\]\([^) ]+\)' "$page" | tr -d '])(' |
@@ -228,7 +229,7 @@ for page in $pages; do
 	places='(doc|example-output|explain|job|observe|prepare|preload|tests)'
 	is "$page: the files exist" "$(grep -oE "(^|[ \`(])$places/[[:alnum:]_./-]*[a-z]" "$page" |
 		tr -d ' `(' | grep -vxE 'tests/bench/(results|faster).csv' | while read -r file; do
-			test -e "$file" || echo "$file"	# the reader makes those that are left out
+			test -e "$file" || echo "$file"	# the reader creates the files left out
 		done)" ''
 done
 finish

@@ -72,7 +72,7 @@ of_exchange() {
 	cells="exchange $1"
 }
 
-# What processes do during a delay that the shim causes, one after the other
+# What processes do during a delay that the shim causes, one kind of delay after another
 pick 'sleep spin crowd' 'spin crowd sleep' 'crowd sleep spin'
 kinds=$picked
 
@@ -223,7 +223,7 @@ delay() {
 	esac
 }
 
-# judge CASE: compares what its launch shows of the delay with what it must show
+# judge CASE: compares what the launch shows of the delay with what it must show
 judge() {
 	cd "$dir/$1" || return
 	shown=$(python3 "$top/tests/helpers/delays.py" "$seconds")

@@ -58,7 +58,7 @@ fi
 export TRACE=.
 preload_build $mpi trace
 
-is "$mpi, no function of MPI but these, which the tracer knows or which send nothing" \
+is "$mpi, only these MPI functions are used, which the tracer knows or which send nothing" \
 	"$(nm -D --undefined-only "$dir/real/ziaprobe" | sed -n 's/.* U P*MPI_//p' |
 		LC_ALL=C sort -u | paste -s -d ' ' -)" "Abort Comm_rank Comm_size \
 Finalize Gather Get_library_version Get_processor_name Ibarrier Ibcast Init Recv Send \

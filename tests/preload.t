@@ -42,8 +42,8 @@ add_cases() {
 		"*$timeout [0-5] .*on n[123] has .* MPI_Init.*"
 
 	# --where interrupts a slow MPI_Init, unless the program has only just begun by then. The
-	# program may use the same signal, or block it, and has alarms: one that has come and is
-	# blocked, one that comes meanwhile, or one that comes much later.
+	# program may use the same signal, or block it, and sets an alarm: one that is pending and
+	# blocked, one that expires meanwhile, or one that would expire much later.
 	note="ziaprobe: note: after 2.5 s: rank"
 	for options in '-a 0' '-a 1000' '-w -a 1'; do
 		expect "where$(echo "$options" | tr -d ' ')" 7 \
@@ -55,7 +55,7 @@ add_cases() {
 			"*ziaprobe: note: .*"
 	done
 
-	# Errors are printed once, and the program runs on.
+	# Errors are printed once, and the program continues.
 	expect wrong-n 7 "../ziatest 4 'srun -N 3 -n 6 --wait={}' ../guest first -r 7" \
 		"$error the number of processes, 6, is not a multiple of N = 4; .*"
 	expect uneven 7 "../ziatest srun -N 2 -n 3 -- ../guest first -r 7" \
@@ -71,11 +71,11 @@ for mpi in mpich openmpi; do
 	alone='srun -N 1 -n 2 --ntasks-per-node'
 	launch="../ziatest -t 90 2 '$srun'"
 
-	# The programs in the current directory play no part.
+	# Files with our names in the current directory are not used.
 	expect first 7 "cp /bin/true ziaprobe; touch libziaprobe.so
 		../ziatest -v --csv csv --ranks ranks 2 '$srun' ../guest first -r 7" "$result"
 	expect words 0 '../ziatest -q srun -N 2 -n 4 --ntasks-per-node 2 -- ../guest first' \
-		"$result"	# N is found out
+		"$result"	# N is determined
 	if has gfortran && has "mpif90.$mpi"; then
 		printf 'include "mpif.h"\ncall MPI_Init(i)\ncall MPI_Finalize(i)\nend\n' \
 			>"$dir/program.f90"

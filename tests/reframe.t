@@ -65,7 +65,7 @@ class Figures(tap.Case):
             for case in ((nodes, ppn, ms) for nodes, ppn in ((8, 2), (4096, 4))
                          for ms in (300, 10400, 600000))))
     def of_a_launch_of(self, nodes, ppn, ms):
-        """The log has two launches; another program has printed a line among those of the one."""
+        """The log has two launches; another program has printed a line within one."""
         for time in dice().sample((ms, 2 * ms), 2):
             _, printed = archive.launch(ppn, 1795253637 + time, ['-vv', '--csv', 'row.csv'],
                                         nodes=nodes, ms=time, late='3:init:1')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tools/ziatest/rollcall.py, on lines that observe/say.c prints, whole and damaged, and
-tools/summarize of such an output. (The real hangs are those of faults.t.) COUNT=... damages more
-outputs. helpers/tap.py says how to run one case."""
+tools/summarize on such an output. (faults.t has the real hangs.) COUNT=... damages more outputs.
+helpers/tap.py says how to run one case."""
 import json
 import os
 import re
@@ -39,8 +39,8 @@ FOREIGN = ('\n', 'hello\n', '\x1b[0m 100% \xff\0\n', 'x' * 5000 + '\n', 'rank 2 
 
 
 def row(node, doing, calls='', rank=None, size=8, ppn=PPN, name='n%d', **options):
-    """A rank of a node, for said.say(). If SIZE is -1, it does not know how many ranks there are,
-    as before version 4.0."""
+    """Returns a rank of a node, for said.say(). If SIZE is -1, the rank does not know how many
+    ranks there are, as before version 4.0."""
     rank = PPN * (node - 1) if rank is None else rank
     return said.row(rank, size, ppn if size > 0 else -1, name % node, doing, calls, **options)
 
@@ -50,8 +50,8 @@ def says(*words, **options):
 
 
 def output(count, odd=(), silent=(), usual=FENCE, **options):
-    """The output of a launch of COUNT nodes. ODD nodes do something else: {NODE: (DOING, CALLS)}.
-    Which rank of another node speaks is chance, and also the order of the lines."""
+    """Returns the output of a launch of COUNT nodes. ODD nodes do something else: {NODE: (DOING,
+    CALLS)}. Of each other node, a random rank prints a line. The order of the lines is random."""
     options.setdefault('size', PPN * count)
     odd = {node: POLLS for node in odd} if isinstance(odd, (set, range)) else dict(odd)
     rows = [row(node, *odd[node], **options) if node in odd else
@@ -192,7 +192,7 @@ class Verdicts(Case):
         self.assertNotIn('only part of a line', call(says(1, what(state, 58000, 3))))
 
     def test_more_than_fit(self):
-        """A list of nodes that is cut off would exclude others."""
+        """A list of nodes that is cut off would exclude the wrong ones."""
         odd = dice().sample(range(1, 4097), 1500)
         last = call(output(4096, {*odd}), 'n[1-4096]').split('\n')[-1]
         self.assertEqual(last, 'next: look for what the 1,500 nodes that do not wait have in '
@@ -223,7 +223,7 @@ class Names(Case):
           ('a digit behind the dot', 'n%d.5g.org', None, 'n2.5g,n3.5g'),
           ('IPv4', '10.0.0.%d', None, '10.0.0.[2-3]'), ('IPv6', 'fe80::%d', None, 'fe80::[2-3]'))
     def with_(self, name, listed, excluded):
-        """NAME is what the ranks print, and LISTED is what Slurm does. Node 3 is silent, if it
+        """NAME is what the ranks print, and LISTED is what Slurm prints. Node 3 is silent, if that
         can be known."""
         nodes = ','.join((listed or name) % node for node in range(1, 7))
         last = call(output(6, {2, 3}, name=name), listed and nodes).split('\n')[-1]
@@ -329,7 +329,7 @@ class Lines(Case):
         self.is_called(edit(output(4, {2})), self.WANT, 'n[1-4]')
 
     def test_a_line_that_is_cut_off(self):
-        """Its node is not silent."""
+        """The node of this line is not called silent."""
         for has in 'has', 'has wai', 'has waited 58000 ms in a f':
             line = says(4, FENCE).partition('has')[0] + has + '\n'
             self.assertRegex(call(output(4, silent={4}) + line, 'n[1-4]'), '^rank 6 on n4 has '
@@ -349,8 +349,8 @@ class Lines(Case):
                        'n[1-4]')
 
     def test_damaged_by_chance(self):
-        """Other lines change nothing. Whatever is torn, no node is excluded that has printed that
-        it waits. Whatever else happens to the text, the report is short."""
+        """Lines of other programs change nothing. Whatever is torn, a node that has printed that it
+        waits is never excluded. Whatever else happens to the text, the report is short."""
         verdicts = 0
         for _ in range(int(os.environ.get('COUNT') or 200)):
             count, source = dice().randint(3, 12), dice().choice(['', 'A_VARIABLE'])
@@ -372,7 +372,7 @@ class Lines(Case):
 
 
 def label(text, name):
-    """TEXT with labels at the beginnings of lines and in their middle"""
+    """Returns TEXT with labels at the beginnings of lines and within them."""
     return re.sub('^|ms|[0-9] of|wai|tim|<| on', name + r'\g<0>', text, flags=re.M)
 
 
@@ -397,7 +397,7 @@ def tear(text):
 
 
 def scramble(text):
-    """Removes, doubles and inserts parts of TEXT."""
+    """Removes, duplicates and inserts parts of TEXT."""
     parts = ['rank 12 on ', '[', ']', '1-3', ',', '\n', ' has ', 'ziaprobe: ', '9' * 20, '\u0663',
              '\x1b', 'n[1-99999]', ' error: timeout of ', '0']
     for _ in range(dice().randint(1, 6)):
@@ -448,7 +448,7 @@ class Summarize(Case):
         self.assertIn('\nn[1,3] wait in a fence\nnothing from n4 (but some lines are torn)\n', out)
         self.assertEqual((status, err), (1, ''))
 
-    def test_where_is_no_failure(self):
+    def test_where_is_not_a_failure(self):
         status, err, out = self.summarize(says(2, *SLEEPS, moment='note: after 5 s'))
         self.assertEqual((status, err, out), (0, '', '%s\n%s\n' % (
             in_init('rank 2 on n2 has', SLEEP), WHERE)))

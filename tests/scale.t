@@ -19,9 +19,9 @@ STAIRS = 'the launcher started its daemons one after another, ... s apart on ave
 
 class Reports(tap.Case):
     def report(self, ppn=2, **settings):
-        """Returns what is printed of a launch, as a dict of the lines by their first words, which
-        a colon ends. Checks that all its times have one unit and three decimals. Leaves the file of
-        ranks in the file 'ranks'."""
+        """Returns the lines that are printed about a launch: a dict whose keys are the words before
+        the colon. Checks that all times have the same unit and three decimals. Writes the file of
+        --ranks to 'ranks'."""
         with open('ranks', 'w') as file:
             file.write(archive.ranks(ppn, **settings))
         status, printed = archive.launch(ppn, **settings)
@@ -57,7 +57,7 @@ class Reports(tap.Case):
         where, there = re.fullmatch(r'add --where ([0-9.]+) --start-only to see the calls that (.*) '
                                     'is in', lines['next']).groups()
         self.assertIn('on %s ' % there, lines['outlier'])
-        # --where looks while that node is late: after the others have entered the fence.
+        # --where must look while that node is late: after others have entered the fence.
         with open('ranks') as file:
             header, *ranks = [line.split(',') for line in file.read().splitlines()]
         columns = [header.index(name + '_ms') for name in ('daemon', 'spawn', 'exec', 'init')]
@@ -72,8 +72,8 @@ class Reports(tap.Case):
 
     def stairs(self, phase='', ms=0, nodes=0):
         """Reports a launch whose daemons are started one after another, in an arbitrary order, in
-        steps that differ by up to a quarter. PHASE of one of the nodes takes MS longer; if that is
-        the daemon, those behind it are also late. Returns the lines, the late node and the number
+        steps that differ by up to a quarter. PHASE of one of the nodes takes MS longer; if it is
+        the daemon, the later daemons are late, too. Returns the lines, the late node and the number
         of nodes."""
         nodes = nodes or dice().choice([nodes for nodes in range(10, 43) if nodes % 7])
         step, late = dice().randint(600, 1500), dice().randint(1, nodes)

@@ -111,7 +111,7 @@ export OMPI_ZIATEST_LIBRARY="$library"
 started 'a copy that knows the library' ".:$all" PMI_RANK=1 PMI_SIZE=2 "$ziastart" 1 $$ 0 -- ./show
 for beside in nothing "somebody else's library"; do
 	run env PMI_RANK=0 PMI_SIZE=2 "$ziastart" 1 $$ 0 -- ./show
-	like "a copy beside $beside: rank 0 warns, and takes that of ziatest" "$err/$out" \
+	like "a copy beside $beside: rank 0 warns, and uses the library of ziatest" "$err/$out" \
 		"ziaprobe: warning: the launcher has copied ziastart .*/\.:\[\] $library 1,$$,0"
 	touch "$tmp/copied/libziaprobe.so"
 done

@@ -387,7 +387,7 @@ variable: SLURM_MPI_TYPE=pmi2
 
 
 def timeouts(*nodes):
-    """What these nodes print after a timeout"""
+    """Returns what these nodes print after a timeout."""
     return [said.says(2, 16, 2, node, said.what('IN_FENCE')).rstrip() for node in nodes]
 
 
@@ -818,7 +818,7 @@ class Real(Case):
             for case in ((nodes, ppn, ms) for nodes, ppn in ((8, 2), (4096, 4))
                          for ms in (300, 10400, 600000))))
     def all_files_are_read_of(self, nodes, ppn, ms):
-        """One node, of which the job is honest, is late; all ranks read pages from disk."""
+        """One node is late, and all ranks read pages from disk."""
         host = dice().choice(('n%d', 'nid%05d', 'gpu-partition-of-the-long-names-row%05d'))
         late = dice().randint(1, nodes)
         files = make(SWEEP=str(nodes), PPN=str(ppn), RUNS='2', ms=ms, host=host,
@@ -978,8 +978,8 @@ def rows(launches):
 
 
 def log(*kinds, per_night=5, year=2026, offset=0, **settings):
-    """Returns the lines of a log. A kind is COUNT, MS, PHASE and perhaps NODE: COUNT launches, of
-    which PHASE takes MS longer than usual, and that node is the outlier. Others wait for it."""
+    """Returns the lines of a log. A kind is COUNT, MS, PHASE and perhaps NODE: in COUNT launches,
+    PHASE takes MS longer than usual. NODE is then the outlier, and the others wait for it."""
     launches, count = [], offset
     settings.setdefault('faults', 0)
     for number, ms, phase, *node in kinds:

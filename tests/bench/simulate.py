@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""simulate - how often tools/compare and the watch of a log are right, in simulated launches
+"""simulate - measures how often tools/compare and the watch of a log are right
 
     tests/bench/simulate.py                     all figures, in about half a minute
-    tests/bench/simulate.py power looks watch   or only some of them
-    tests/bench/simulate.py row FILE            those of real launches of one command, made one
-                                                after the other; FILE is that of --csv
+    tests/bench/simulate.py power looks watch   only some of them
+    tests/bench/simulate.py row FILE            figures of real launches of one command in a row;
+                                                FILE was written by --csv
 
-The verdicts are those of tools/; only the times are made up. 'Differ by 10 %' means a log-normal
+The verdicts are those of tools/; only the times are simulated. 'Differ by 10 %' means a log-normal
 distribution with this standard deviation. The seed is fixed: all versions of Python from 3.6 on
 print the same figures.
 """
@@ -33,13 +33,13 @@ chance = random.Random()
 
 
 def launches(count, longer=0.0):
-    """Returns COUNT launches that take LONGER times a second more than a second."""
+    """Returns COUNT launches, which take about 1 + LONGER seconds."""
     return [SimpleNamespace(time_ms=1000 * (1 + longer) * math.exp(chance.gauss(0, NOISE)))
             for _ in range(count)]
 
 
 def compare(before, after, phase='time'):
-    """Returns the middle and the limits of the difference, as shares of the median of BEFORE."""
+    """Returns the difference and its limits, as fractions of the median of BEFORE."""
     sides = [tool.Side(name, '', [], None) for name in 'AB']
     for side, rows in zip(sides, (before, after)):
         side.rows = dict(enumerate(rows, 1))
@@ -65,7 +65,7 @@ def power():
         for _ in range(1000):
             _, low, high = compare(launches(10), launches(10))
             counts.append(min(tool.MOST, needed(10, (high - low) / 2, longer)))
-        print('to find %.0f %%, 10 of each advise %.0f of each (in the middle), which find it in %s'
+        print('to find %.0f %%, 10 of each advise %.0f of each (the median), which find it in %s'
               % (100 * longer, statistics.median(counts),
                  of_100(finds(count, longer) for count in counts)))
 
@@ -84,8 +84,8 @@ def looks():
 
 def verdicts(nights, noise, nightly, alike=0, each=5, longer=0.0, begin=0):
     """Returns the verdict of each night on a log with EACH launches a night. NIGHTLY is how much
-    nights differ, and ALIKE the correlation of a night with the one before. From night BEGIN on,
-    launches take LONGER times more than before."""
+    nights differ, and ALIKE is the correlation between a night and the one before. From night BEGIN
+    on, launches take longer by the fraction LONGER."""
     log, signs, level = [], [], 0.0
     blank = Logged(**dict.fromkeys(Logged._fields, 0))
     for night in range(1, nights + 1):
@@ -109,8 +109,8 @@ def watch():
             (0.06, 0.02, 0.02, 5), (0.25, 0.02, 0.02, 1)):
         nights = [verdicts(45, noise, nightly, 0, each, longer, 41)[40:] for _ in range(100)]
         first = [of_100(1 in signs[:within] for signs in nights) for within in (1, 2, 3)]
-        print('%.0f %% longer; launches differ by %.0f %%, nights by %.0f %%; %d a night: at once '
-              'in %s, within 2 nights in %s, within 3 in %s'
+        print('%.0f %% longer; launches differ by %.0f %%, nights by %.0f %%; %d a night: reported '
+              'on the first night in %s, within 2 nights in %s, within 3 in %s'
               % (100 * longer, 100 * noise, 100 * nightly, each, *first))
 
 
@@ -120,7 +120,7 @@ def row(path):
     for count in (10, 50):
         found = [tool.excludes_0(compare(made[at:at + count], made[at + count:at + 2 * count]))
                  for at in range(len(made) - 2 * count + 1)]
-        print('%d, compared with the next %d: a difference in %s comparisons'
+        print('%d launches, compared with the next %d: a difference in %s comparisons'
               % (count, count, of_100(found)))
     tables = []
     for _ in range(1000):
@@ -128,7 +128,8 @@ def row(path):
         turns = [chance.sample(made[turn:turn + 2], 2) for turn in range(at, at + 20, 2)]
         tables.append(any(tool.excludes_0(compare(*zip(*turns), phase=phase))
                           for phase in PHASES if phase != 'clock'))
-    print('10 in turn with 10 others: at least one phase excludes 0 in %s tables' % of_100(tables))
+    print('10 launches in turn with 10 others: the interval of at least one phase excludes 0 in '
+          '%s tables' % of_100(tables))
 
 
 if __name__ == '__main__':

@@ -1,10 +1,10 @@
-"""Prints what the launch in the working directory shows of a delay, for path.t: delays.py SECONDS.
+"""Prints what a launch shows of a delay, for path.t: delays.py SECONDS, in the launch's directory
 
-The first line is the largest row of its path, without the times unless it is shorter than the delay
-must be. The second one has "PHASE RANK" for each cell of --ranks that is above its median by more
-than half of the delay. The third one is "waits" if a rank has waited for a CPU for longer than it
-has computed during the delay; on a busy machine, any rank may, so a cell of such a rank counts only
-if it is expected."""
+The first line is the largest row of the critical path. It includes the time only if this is shorter
+than the delay must be. The second line has "PHASE RANK" for each cell of --ranks that exceeds its
+median by more than half of the delay. On a busy machine, any rank may wait for a CPU, so the cell
+of a rank that waited this long is printed only if it is expected. The third line is "waits" if a
+rank computed for at least SECONDS, and waited for a CPU even longer."""
 import csv
 import re
 import sys

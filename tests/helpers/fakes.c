@@ -1,11 +1,11 @@
-/* fakes.c - libraries that take the place of others. Each is a section, which -DSECTION builds. */
+/* fakes.c - libraries that replace others. Each has a section, which -DSECTION builds. */
 
 /* ---- LIBC: for ziatest ----
  *
- * The realtime clock reads 7 42. After the stamp, a search aborts ziatest. An exec of /bin/sh says
- * so on stderr, or fails with the errno in $NO_SHELL. If $NO_EXEC is set, any exec ends with status
- * 77. If $HIDE is set, no file can be opened. $MAXERROR is the maximum error of the clock in us; if
- * it is empty, adjtimex fails. */
+ * The realtime clock always reads 7 s and 42 us. If ziatest searches PATH after it has taken the
+ * stamp, it is aborted. An exec of /bin/sh prints a line on stderr, or fails with the errno in
+ * $NO_SHELL. If $NO_EXEC is set, any exec ends with status 77. If $HIDE is set, no file can be
+ * opened. $MAXERROR is the maximum error of the clock in us; if it is empty, adjtimex fails. */
 #ifdef LIBC
 #define _GNU_SOURCE
 #include <errno.h>
@@ -182,7 +182,7 @@ int run(void)
 #define PMPI_Initialized nor_this
 #include "../../preload/mpi.h"
 #define DEFINE_AS_DATA(name, parameters) int(*PMPI_##name) parameters;
-MPI_FUNCTIONS(DEFINE_AS_DATA) /* so that a call is a crash */
+MPI_FUNCTIONS(DEFINE_AS_DATA) /* so that a call crashes */
 #undef PMPI_Get_library_version
 #undef PMPI_Initialized
 
@@ -207,10 +207,10 @@ int PMPI_Get_library_version(char *text, int *length)
 
 /* ---- PMI, PLUGIN, OTHER: for fence.t ----
  *
- * PMI is a library of process managers. Its PMIx_Fence calls its PMIx_Fence_nb, which keeps the last
- * callback for release(), and returns 1 without a callback. Given 7 processes, it fails; given 9, it
- * is complete at once. If command_wire is a descriptor, PMI2_KVS_Fence writes a command there, and
- * reads the answer. The library also reads and writes before the program's constructors have run.
+ * PMI is the library of a process manager. Its PMIx_Fence calls its PMIx_Fence_nb, which keeps the
+ * last callback for release(), and returns 1 without a callback. Given 7 processes, it fails; given
+ * 9, it completes at once. If command_wire is a descriptor, PMI2_KVS_Fence writes a command there,
+ * and reads the answer. The library also reads and writes before the program's constructors run.
  * With _FORTIFY_SOURCE, read_heap() calls __read_chk. */
 #ifdef PMI
 #include <stdlib.h>
@@ -292,8 +292,8 @@ int PMIx_Fence(const void *procs, size_t count, const void *info, size_t infos)
 }
 #endif
 
-/* A plugin, which is linked with a library. find_release() succeeds if RTLD_DEFAULT searches that,
- * too. If it is preloaded, its getppid() calls the next one. */
+/* A plugin, which is linked with such a library. find_release() succeeds if RTLD_DEFAULT also
+ * searches that library. If the plugin is preloaded, its getppid() calls the next one. */
 #ifdef PLUGIN
 #define _GNU_SOURCE
 #include <dlfcn.h>

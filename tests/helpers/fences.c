@@ -2,13 +2,13 @@
  *
  *	fences				calls PMI_Barrier twice
  *	fences many			calls it ten times
- *	fences FILE FUNCTION		calls what it looks up in FILE, which is opened privately
- *	fences FILE FUNCTION OTHER	then looks it up in OTHER, for the second call
- *	fences FILE FUNCTION OTHER closed	closes FILE before that
- *	fences FILE FUNCTION OTHER global	only makes OTHER global
+ *	fences FILE FUNCTION		opens FILE privately, and calls its FUNCTION twice
+ *	fences FILE FUNCTION OTHER	calls the FUNCTION of OTHER the second time
+ *	fences FILE FUNCTION OTHER closed	also closes FILE before that
+ *	fences FILE FUNCTION OTHER global	only makes OTHER global before the second call
  *	fences find FUNCTION		prints whether look-ups that name no file find FUNCTION
  *	fences pmix			calls the fences of PMIx
- *	fences wire			is a PMI client with a wire, and the server, too
+ *	fences wire			is both a PMI client, which has a wire, and its server
  *
  * It prints when each fence was entered and left, both as STAMP/WORK: the work done so far is the
  * time, and the clock advances by 1 each time it is read. */
@@ -26,7 +26,7 @@ int PMIx_Fence(const void *procs, size_t count, const void *info, size_t infos);
 int PMIx_Fence_nb(const void *procs, size_t count, const void *info, size_t infos,
 		  void (*done)(int, void *), void *data);
 
-/* Of the fake library, with which not all programs are linked */
+/* These are in the fake library, with which not all programs are linked. */
 #pragma weak release
 #pragma weak read_heap
 #pragma weak command_wire
@@ -89,7 +89,7 @@ static void done(int status, void *data)
 	printf("done %d %s\n", status, (char *)data);
 }
 
-/* Prints RESULT, whether this rank then counts as being in a fence, since when, and the work then. */
+/* Prints RESULT, and whether this rank is now in a fence, since when, and the work done by then. */
 static void print_result(int result)
 {
 	struct position position = find_position();
@@ -110,7 +110,8 @@ static void test_pmix(void)
 	print_result(PMIx_Fence(NULL, 0, NULL, 0)); /* 1 2; the one that it calls does not count */
 	print_result(PMIx_Fence_nb(&all, 1, NULL, 0, done, "a")); /* 3, until release() 4 */
 	release();
-	/* These do not count: of one rank, without a callback, and one that fails, entered at 5. */
+	/* These are not recorded: a fence of one rank, one without a callback, and one that is
+	 * entered at 5 and fails. */
 	print_result(PMIx_Fence_nb(&one, 1, NULL, 0, done, "b"));
 	print_result(PMIx_Fence_nb(NULL, 0, NULL, 0, NULL, "c"));
 	print_result(PMIx_Fence_nb(NULL, 7, NULL, 0, done, "d"));
@@ -165,7 +166,7 @@ static void open_wire(void)
 	fcntl(wire[0], F_SETFL, O_NONBLOCK);
 }
 
-/* Reads and writes that are not of a fence. AddressSanitizer looks at the data first. */
+/* Reads and writes outside a fence. AddressSanitizer would look at the data at a bad pointer. */
 static void make_bad_calls(void)
 {
 	char byte;

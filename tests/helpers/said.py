@@ -1,4 +1,4 @@
-"""said - what ranks say for -t and --where: lines of observe/say.c, which helpers/say.c prints"""
+"""said - the lines of observe/say.c for -t and --where, which helpers/say.c prints"""
 import atexit
 import collections
 import os
@@ -31,7 +31,7 @@ def start():
 
 
 def row(rank, size, ppn, node, doing, calls='', moment='error: timeout of 60 s'):
-    """What say() reads about a rank. RANK, SIZE and PPN are -1 if they are not known."""
+    """Returns the input of say() for a rank. RANK, SIZE and PPN are -1 if they are not known."""
     severity, _, after = moment.partition(': ')
     after, seconds = after.rsplit(' ', 2)[:2]
     words = rank, size, ppn, node, *doing, severity, after, seconds, calls
@@ -52,5 +52,5 @@ def say(rows):
 
 
 def says(*words, **options):
-    """The lines of a rank, described as in row()"""
+    """Returns the lines of a rank, which is described as in row()."""
     return say([row(*words, **options)])[0]
