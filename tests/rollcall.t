@@ -212,6 +212,12 @@ class Verdicts(Case):
 
 
 class Names(Case):
+    def test_nodes_of_slurm_that_differ_after_the_first_dot(self):
+        """Those that the ranks print do not."""
+        text = output(4, silent={4}, name='n%d.r1')
+        self.is_called(text, '3 nodes wait in a fence\nnothing from n1.r2\n--exclude=n1.r2',
+                       'n1.r1,n2.r1,n3.r1,n1.r2')
+
     @each(('refused by Slurm if they were folded', 'n%d-ib', None, 'n2-ib,n3-ib'),
           ('a domain that Slurm does not use', 'N%d.x.org', 'n%d', 'n[2-3]'),
           ('a domain that the ranks do not print', 'n%d', 'n%d.x.org', 'n2.x.org,n3.x.org'),

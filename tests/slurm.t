@@ -126,7 +126,7 @@ if [ -d "$tmp/openmpi" ]; then
 	is "node $late is late: Slurm says so" \
 		"$("$top/tools/summarize" gives-up.err | head -n 1)" "$gave_up"
 	is "node $late is late: with the lines of -t, the silent node is excluded" \
-		"$("$top/tools/summarize" times-out.err | sed -n '1p;$p')" \
+		"$("$top/tools/summarize" times-out.err | sed -n '1p; /launch with -t/p; $p')" \
 		"$gave_up
 --exclude=n$((late + 1))"
 fi

@@ -647,13 +647,14 @@ Slow nodes: 1 of 16, n3%sn3 900.0 0.0 0.0 ...''' % HEADING)
         write('few.csv', edit(self.ranks()))
         self.refused(error, 'few.csv')
 
-    @each(('no nodes', 0), ('two nodes', 2))
-    def names_no_slow_node_of(self, nodes):
+    @each(('no nodes', 0, 'unknown; at least three nodes are needed\n'),
+          ('two nodes', 2, 'unknown; at least three nodes are needed\n'),
+          ('three nodes', 3, '1 of 3, n3; ...'))
+    def has_slow_nodes_among(self, nodes, slow):
         write('few.csv', text(self.ranks().split('\n')[:1 + 2 * nodes]))
         status, err, out = self.run_summarize('--pictures', 'few', 'few.csv')
-        self.matches(out, 'few.csv: %d nodes, %d ranks, the last ...\n\nSlow nodes: unknown; at '
-                     'least three nodes are needed\n'
-                     % (nodes, 2 * nodes))
+        self.matches(out, 'few.csv: %d nodes, %d ranks, the last ...\n\nSlow nodes: %s'
+                     % (nodes, 2 * nodes, slow))
         self.assertEqual((status, err), (0, ''))
 
 
