@@ -1106,6 +1106,7 @@ class Log(Case):
         ('the first row of the last night', 1, '57', 56, lambda row: row.replace(',', ';', 1)),
         ('the last row but one of the night before', 0, '55', 54,
          lambda row: row.replace(',', ';', 1)),
+        ('two rows in one line', 0, '30', 29, lambda row: row + row),
         ('bytes that are not printable', 0, '30', 29,
          lambda row: row.replace('slurmstepd', 'slurm\0\0epd')),
         *((number, 0, '30', 29, lambda row, number=number: row.replace(',20.000,', number, 1))
