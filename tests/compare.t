@@ -75,14 +75,10 @@ def sides(launches):
 
 class Case(tap.Case):
     def setUp(self):
-        self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         shutil.copytree(os.path.join(TOP, 'tools'), 'tools')
         with open('ziatest', 'w') as file:
             file.write(ZIATEST % archive.build())
         os.chmod('ziatest', 0o755)
-
-    def tearDown(self):
-        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
 
     def plan(self, **lines):
         """Writes the lines that the launches of each command run, from turn 0 on."""
@@ -581,4 +577,4 @@ class Cluster(Case):
         self.assertRegex(run.stdout, r'\nB takes [0-9]+ % more time than A \(.*\), mostly exec\n')
 
 
-tap.main(sys.modules[__name__])
+tap.main()

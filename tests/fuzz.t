@@ -98,5 +98,4 @@ class Damaged(tap.Case):
             self.summarize(files, 'it/' + name)
 
 
-if __name__ == '__main__':
-    tap.main(sys.modules['__main__'])
+tap.main()

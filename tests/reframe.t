@@ -84,4 +84,4 @@ class Figures(tap.Case):
         self.assertAlmostEqual(sum(phases), time, 1)
 
 
-tap.main(sys.modules[__name__])
+tap.main()

@@ -484,5 +484,4 @@ class Summarize(Case):
         self.assertEqual(status, 2)
 
 
-if __name__ == '__main__':
-    tap.main(sys.modules['__main__'])
+tap.main()

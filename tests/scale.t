@@ -115,5 +115,4 @@ class Reports(tap.Case):
         self.matches(lines['ziaprobe'], 'warning: ...' + want + '...')
 
 
-if __name__ == '__main__':
-    tap.main(sys.modules['__main__'])
+tap.main()

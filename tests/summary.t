@@ -1458,5 +1458,4 @@ class Pictures(Case):
         self.assertFalse(os.path.exists('pictures'))
 
 
-if __name__ == '__main__':
-    tap.main(sys.modules['__main__'])
+tap.main()
