@@ -367,7 +367,8 @@ class Lines(Case):
             for _ in range(dice().randint(1, 9)):
                 lines.insert(dice().randrange(len(lines)), dice().choice(FOREIGN))
             self.is_called(''.join(lines), call(text, nodes, source), nodes, source)
-            last = call(tear(text), nodes, source).split('\n')[-1]
+            torn = COMMAND + tap.tear(text[len(COMMAND):].splitlines(True))
+            last = call(torn, nodes, source).split('\n')[-1]
             if last.startswith('--exclude='):
                 verdicts += 1
                 self.assertLessEqual({*expand(last[10:])}, {'n%d' % node for node in odd})
@@ -380,26 +381,6 @@ class Lines(Case):
 def label(text, name):
     """Returns TEXT with labels at the beginnings of lines and within them."""
     return re.sub('^|ms|[0-9] of|wai|tim|<| on', name + r'\g<0>', text, flags=re.M)
-
-
-def tear(text):
-    """Tears some lines, as Slurm or mpirun do: the rest of a line comes after other lines, after a
-    label, or is missing."""
-    command, *lines = text.splitlines(True)
-    pieces, later = [command], []
-    for line in lines:
-        at = dice().randrange(1, len(line)) if dice().random() < 0.3 else len(line)
-        pieces.append(line[:at])
-        if at < len(line):
-            kind = dice().choice(('label', 'newline', 'later', 'missing'))
-            pieces.append({'label': '[1,3]<stderr>:', 'later': ''}.get(kind, '\n'))
-            if kind == 'later':
-                later.append(line[at:])
-            elif kind != 'missing':
-                pieces.append(line[at:])
-        if later and dice().random() < 0.5:
-            pieces.append(later.pop())
-    return ''.join(pieces + later)
 
 
 def scramble(text):
