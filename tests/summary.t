@@ -159,10 +159,9 @@ class Program(Case):
             write('job.tar.gz', file.read())
         self.assertEqual(self.run_summarize('job.tar.gz'), (0, '', SUMMARY))
 
-    @each(('memory', MemoryError(), 'reading it takes too much memory'))
-    def reports_what_it_lacks(self, error, reason):
-        with mock.patch('ziatest.read.problems', side_effect=error):
-            self.refused('job: ' + reason, 'job')
+    def test_too_little_memory(self):
+        with mock.patch('ziatest.read.problems', side_effect=MemoryError()):
+            self.refused('job: reading it takes too much memory', 'job')
 
     @each(('a full disk', '"$0" job >/dev/full', 2, 'the output: No space left on device', ''),
           ('a closed stdout', '"$0" job >&-', 2, 'the output: Bad file descriptor', ''),
@@ -221,8 +220,21 @@ def small(files, size='45680'):
         files[name] = files[name].replace('104913536', size)
 
 
-def cell(line, column, value):
-    return lambda files: files.cell('results.csv', line, column, value)
+def append(name, added):
+    return lambda files: files.update({name: files[name] + added})
+
+
+def cut(name, count):
+    return lambda files: files.update({name: files[name][:-count]})
+
+
+def sub(name, pattern, to):
+    return lambda files: files.sub(name, pattern, to)
+
+
+def row(**cells):
+    """Edits the row of launch 1 on 8 nodes."""
+    return lambda files: [files.cell('results.csv', 2, *cell) for cell in cells.items()]
 
 
 class Problems(Case):
@@ -247,12 +259,11 @@ class Problems(Case):
          'environment.txt is truncated: the batch script is missing\n\n', bare),
         ('a program that was rebuilt', 1,
          'Problems\nziaprobe was rebuilt while the job ran or waited\n',
-         lambda files: files.sub('build.txt', '^.*  ziaprobe$', '0' * 64 + '  ziaprobe')),
+         sub('build.txt', '^.*  ziaprobe$', '0' * 64 + '  ziaprobe')),
         ('a clock that is off by less than its bound', 0, 'No problems; no points to review',
-         lambda files: [files.cell('results.csv', 2, 'offset_ms', '-7.000'),
-                        files.cell('results.csv', 2, 'offset_bound_ms', '7.000')]),
+         row(offset_ms='-7.000', offset_bound_ms='7.000')),
         ('an unknown clock', 0, 'clocks           started on a node of the job; node clocks within '
-         '- ms\n', cell(4, 'offset_ms', '')))
+         '- ms\n', lambda files: files.cell('results.csv', 4, 'offset_ms', '')))
     def reports(self, status, want, edit):
         self.says(status, want, edit)
 
@@ -415,7 +426,8 @@ def all_fail(files):
 
 
 def cancelled(files):
-    files.remove('output/4-[23]|ranks-4-')
+    for name in [name for name in files if re.match('output/4-[23]|ranks-4-', name)]:
+        del files[name]
     files.lines('results.csv', 5, 7)
     files.lines('output/4-1.txt', 3, 99)
     files.stop()
@@ -429,11 +441,6 @@ def fails_and_cuts_its_row(files):
 def errors_after_a_result(files):
     files.sub('output/8-2.txt', '^status', 'foo ziatest: error: y\nstatus')
     files.sub('output/8-3.txt', '^status', 'ziaprobe: error: x\nstatus')
-
-
-def negative_clock(files):
-    files.cell('results.csv', 2, 'exchange_ms', '80.010')
-    files.cell('results.csv', 2, 'clock_ms', '-0.010')
 
 
 def silent(*nodes):
@@ -502,12 +509,13 @@ launch 3 on 8 nodes: status 0
     ziaprobe: error: x
 ''', errors_after_a_result),
         ('a clock phase that is negative, and almost 0', 0,
-         '8 nodes  first 601.0 10.0 200.0 20.0 261.0 30.0 80.0 0.0 ', negative_clock),
+         '8 nodes  first 601.0 10.0 200.0 20.0 261.0 30.0 80.0 0.0 ',
+         row(exchange_ms='80.010', clock_ms='-0.010')),
         ('text before the result', 0, 'No problems; no points',
-         lambda files: files.sub('output/8-1.txt', '^Time', 'loaded foo Time')),
+         sub('output/8-1.txt', '^Time', 'loaded foo Time')),
         ('warnings', 0,
          'no points ...Warnings\nlaunch 1 on 8 nodes: ziaprobe: warning: w\n\n',
-         lambda files: files.sub('output/8-1.txt', '^Time', 'ziaprobe: warning: w\nTime')),
+         sub('output/8-1.txt', '^Time', 'ziaprobe: warning: w\nTime')),
         ('two nodes are silent', 0, '''To review
 launch 2 on 8 nodes: status 124
     6 nodes wait in a fence
@@ -528,8 +536,7 @@ ms ''', silent('n1', 'n2', 'n4', 'n5', 'n6', 'n8')),
              said.says(5, 16, 2, 'n3', said.what('IN_MPI_INIT')).rstrip(),
              'srun: error: Node failure on n3', 'ziaprobe: error: x')),
         ('nodes that are silent after a result', 0, 'launch 2 on 8 nodes: status 124\n',
-         lambda files: files.sub('output/8-2.txt', '^status 0',
-                                 timeouts('n1')[0] + '\nstatus 124')))
+         sub('output/8-2.txt', '^status 0', timeouts('n1')[0] + '\nstatus 124')))
     def reports(self, status, want, edit):
         self.says(status, want, edit, honest=True)
 
@@ -603,7 +610,6 @@ linux (node 4)             0.0   0.0  900.0         -
                      '...\nSlow nodes: 1 of 8, n4 (node 4); ...')
 
 
-
 class RanksFile(Case):
     """One file of ranks"""
     def ranks(self):
@@ -668,18 +674,6 @@ def renumbered(files):
     files.add(RUNS='2')
 
 
-def append(name, added):
-    return lambda files: files.update({name: files[name] + added})
-
-
-def cut(name, count):
-    return lambda files: files.update({name: files[name][:-count]})
-
-
-def sub(name, pattern, to, count=0):
-    return lambda files: files.sub(name, pattern, to, count)
-
-
 class Changed(Case):
     """Files that were changed after the job"""
     @each(*((name, name) for name in (
@@ -723,11 +717,6 @@ def long_lines(files):
         files[name] += text(WORDS)
     files.sub('output/4-3.txt', '^status 0', 'status 1')
     files['environment.txt'] += text('8 nodes: interfaces 2, down 1' + word for word in WORDS)
-
-
-def row(**cells):
-    """Edits the row of launch 1 on 8 nodes."""
-    return lambda files: [files.cell('results.csv', 2, *cell) for cell in cells.items()]
 
 
 def rank(number, **cells):
