@@ -56,8 +56,8 @@ if [ "$(id -u)" -eq 0 ]; then
 	cp -a /etc "$tmp"
 	echo 'tester:x:65001:65001::/:/bin/sh' >>"$tmp/etc/passwd"
 	echo 'tester:100000:65536' | tee -a "$tmp/etc/subuid" >>"$tmp/etc/subgid"
-	run unshare --mount sh -c "mount --bind $tmp/etc /etc && cd / && exec setpriv --reuid 65001 \
---regid 65001 --clear-groups $tmp/for-user 3 srun -N 3 -n 3 hostname"
+	run unshare --mount sh -c "mount --bind $tmp/etc /etc && cd / && exec setpriv \
+--reuid 65001 --regid 65001 --clear-groups $tmp/for-user 3 srun -N 3 -n 3 hostname"
 	is "$name" "$(sort "$tmp/out" | paste -s -d ' ' -)$err$status" 'n1 n2 n30'
 	run setpriv --reuid 65000 --regid 65000 --clear-groups "$tmp/for-user" 1 true
 	like 'a user without subordinate ids: an error with the remedy' "$err/$status" \

@@ -242,10 +242,10 @@ expect() {
 	done | sed 's/\.\*/[^|]*/g' >>"$expected"
 }
 
-# small_cluster: sets $mpirun and $hydra to launchers of two ranks on each of n1, n2 and n3. They are
-# this machine, under other names: the remote shell $tmp/rsh gives each daemon of a launcher the name
-# of its node. This needs no Slurm, and takes a tenth of the time of tests/cluster. If $nodes is 0,
-# run_cases needs no other cluster. Ziatest warns of nodes that share a kernel: $same_kernel.
+# small_cluster: sets $mpirun and $hydra to launchers of two ranks on each of n1, n2 and n3. They
+# are this machine, under other names: the remote shell $tmp/rsh gives each daemon of a launcher the
+# name of its node. This needs no Slurm, and takes a tenth of the time of tests/cluster. If $nodes
+# is 0, run_cases starts no other cluster. Ziatest warns of nodes that share a kernel: $same_kernel.
 # shellcheck disable=SC2034 # for the tests
 small_cluster() {
 	nodes=0
@@ -284,7 +284,8 @@ run_cases() {
 		# Runs those of the cases "$@" that no other cluster has begun
 		all_idle() {
 			if [ "$nodes" -gt 0 ]; then
-				[ "$(sinfo --noheader --Node --states=idle | grep -c idle)" -eq "$nodes" ]
+				idle=$(sinfo --noheader --Node --states=idle | grep -c idle)
+				[ "$idle" -eq "$nodes" ]
 			fi
 		}
 		if [ "$nodes" -eq 0 ]; then
@@ -429,8 +430,8 @@ quick_build() {
 	cp "$built/ziatest" "$built/ziastart" "$built/ziaprobe" "$built/libziaprobe.so" "$dir"
 }
 
-# preload_build MPI HELPER: like quick_build, and builds helpers/HELPER.c as $dir/HELPER.so. ziaprobe
-# is in $dir/real, and a script that preloads HELPER.so into it takes its place.
+# preload_build MPI HELPER: like quick_build, and builds helpers/HELPER.c as $dir/HELPER.so.
+# ziaprobe is in $dir/real, and a script that preloads HELPER.so into it takes its place.
 preload_build() {
 	quick_build "$1"
 	"mpicc.$1" -shared -fPIC -o "$dir/$2.so" "tests/helpers/$2.c"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tools/reframe_ziatest.py: the line that it writes into a job script, and the figures that it reads,
-with a stand-in for ReFrame. helpers/tap.py says how to run one case."""
+"""tools/reframe_ziatest.py: the line that it writes into a job script, and the figures that it
+reads, with a stand-in for ReFrame. helpers/tap.py says how to run one case."""
 import importlib.util
 import os
 import subprocess

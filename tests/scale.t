@@ -54,8 +54,8 @@ class Reports(tap.Case):
         is_long = ms * 4 / 3 >= 10000
         self.matches(lines['outlier'], 'init of %s, %.3f %s above the median, mostly blocked' % (
             want, ms / (3000 if is_long else 3), 's' if is_long else 'ms'))
-        where, there = re.fullmatch(r'add --where ([0-9.]+) --start-only to see the calls that (.*) '
-                                    'is in', lines['next']).groups()
+        where, there = re.fullmatch(r'add --where ([0-9.]+) --start-only to see the calls that '
+                                    r'(.*) is in', lines['next']).groups()
         self.assertIn('on %s ' % there, lines['outlier'])
         # --where must look while that node is late: after others have entered the fence.
         with open('ranks') as file:

@@ -165,7 +165,7 @@ class Program(Case):
 
     @each(('a full disk', '"$0" job >/dev/full', 2, 'the output: No space left on device', ''),
           ('a closed stdout', '"$0" job >&-', 2, 'the output: Bad file descriptor', ''),
-          ('a job that does not exist', '"$0" nowhere', 2, 'nowhere: No such file or directory', ''),
+          ('no such job', '"$0" nowhere', 2, 'nowhere: No such file or directory', ''),
           ('a closed stderr', '"$0" nowhere 2>&-', 2, '', ''),
           ('a full stderr', '"$0" nowhere 2>/dev/full', 2, '', ''),
           ('no stdin', '"$0" job <&- 2>&-', 0, '', SUMMARY))
@@ -625,8 +625,8 @@ Slow nodes: 1 of 16, n3%sn3 900.0 0.0 0.0 ...''' % HEADING)
         name = write('a\nprogram.csv', archive.ranks(
             1, nodes=16, program='solver', late='3:daemon:900 5:setup:100'))
         status, err, out = self.run_summarize('--pictures', 'own', name)
-        self.matches(out, 'a?program...\nnode daemon + spawn exec setup init exchange\nn3 900.0 0.0 '
-                     '0.0 0.0 ...')
+        self.matches(out, 'a?program...\nnode daemon + spawn exec setup init exchange\nn3 900.0 '
+                     '0.0 0.0 0.0 ...')
         self.assertEqual((status, err), (0, ''))
         texts = self.texts('own/ranks.svg')
         self.assertEqual(texts[:4] + texts[5:7], [
