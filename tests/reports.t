@@ -7,7 +7,7 @@ leaks=ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1	# searching for them takes longe
 ms='-?[0-9]+\.[0-9]{3}'
 started='20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z'
 work="$ms,$ms,$ms,[0-9]+"	# cpu_ms to faults
-limited='their parent, is also limited to 1'
+cpu=$(taskset -pc $$ | sed "s/.*: *//; s/[-,].*//")	# one that this test may use
 
 # column FILE NAME: prints the cells of a column
 column() {
@@ -19,13 +19,24 @@ column() {
 	NR > 1 { print $i }' "$1" | paste -s -d , -
 }
 
+# shared LAUNCH-LINE EXPECTED: succeeds if the outlier's line says that 2 ranks share a CPU, and
+# EXPECTED of the daemon that started them. Another phase may be the outlier, so callers poll.
+shared() {
+	timeout 60 ./ziatest -v 2 "$1" >shared 2>&1
+	grep -q -E "^outlier: .*[(]2 ranks share 1 CPU; $itself([.]openmpi)?, $2[)]" shared
+}
+
 for mpi in mpich openmpi; do
 	has_mpi $mpi || continue
 	quick_build $mpi
 	files='--csv csv --ranks ranks 2'
 	case $mpi in
-	openmpi) launcher=$mpirun daemon='(orted|prted)' itself='(mpirun|prterun)' ;;
-	mpich) launcher=$hydra daemon=hydra_pmi_proxy itself=hydra_pmi_proxy ;;
+	openmpi)
+		launcher=$mpirun daemon='(orted|prted)' itself='(mpirun|prterun)'
+		alone='mpirun.openmpi --bind-to none -n' ;;
+	mpich)
+		launcher=$hydra daemon=hydra_pmi_proxy itself=hydra_pmi_proxy
+		alone='mpiexec.hydra -n' ;;
 	esac
 	expect plain 0 "../ziatest --csv csv 2 '$launcher'
 		$leaks ../ziatest -vv $files '$launcher'" \
@@ -37,15 +48,14 @@ for mpi in mpich openmpi; do
 			"$result" "$one_node"
 		;;
 	mpich)
-		launcher='mpiexec.hydra -n'
-		expect itself 0 ": >csv; ../ziatest -vv $files '$launcher'" "$result" "$one_node"
+		expect itself 0 ": >csv; ../ziatest -vv $files '$alone'" "$result" "$one_node"
 		expect quoted 0 \
-			"../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$launcher'" \
+			"../ziatest --csv \"a \\\"b's\\\" \\\$x\" --ranks ' r' 2 '$alone'" \
 			"$result" "$one_node"
 		# A name with a comma and bytes that are not ASCII
 		expect named 0 "printf 'n,\\303\\251' >name
 			unshare $as_root --uts sh -c 'cat name >/proc/sys/kernel/hostname
-			../ziatest -vv $files \"$launcher\"'" "$result" "$one_node"
+			../ziatest -vv $files \"$alone\"'" "$result" "$one_node"
 		expect by-hand 0 "../ziatest -vv $files '$hydra'" "$result" "$same_kernel"
 		"mpicc.$mpi" -DPAD=4096 -o "$dir/by-hand/ziaprobe" ziaprobe.c observe/*.c \
 			explain/*.c
@@ -55,13 +65,13 @@ for mpi in mpich openmpi; do
 		done
 		for file in hidden zeros; do
 			expect schedstat-$file 0 "echo 0 0 0 >zeros; SCHEDSTAT=\$PWD/$file \
-				../ziatest -vv $files '$launcher {} env LD_PRELOAD=../SCHEDSTAT.so'" \
+				../ziatest -vv $files '$alone {} env LD_PRELOAD=../SCHEDSTAT.so'" \
 				"$result" "$one_node"
 		done
 		draw_number 2
 		expect cold 0 "dd if=/dev/zero of=cold bs=4096 count=512 conv=fsync 2>dd
 			dd if=cold iflag=nocache count=0 2>dd; RANK=$((drawn - 1)) \
-			../ziatest -vv $files '$launcher {} env LD_PRELOAD=../COLD.so'" \
+			../ziatest -vv $files '$alone {} env LD_PRELOAD=../COLD.so'" \
 			"$result" "$one_node"
 		;;
 	esac
@@ -71,8 +81,8 @@ for mpi in mpich openmpi; do
 	rank="[0-9],[13],n[13](,$ms){3},(,$ms){6},$work,$ms,$started|"
 	rank="(${rank}[0-9],2,n2(,$ms){3},(,$ms){3},,$ms,,$work,$ms,$started)"
 	like "$mpi: a row for every rank" "$(cat plain/ranks)" "rank,node,host,.*(\\|$rank){6}"
-	is "$mpi: the rows are in the order of the ranks" \
-		"$(column plain/ranks rank) $(column plain/ranks host)" '0,1,2,3,4,5 n1,n1,n2,n2,n3,n3'
+	is "$mpi: the rows are in the order of the ranks" "$(column plain/ranks rank) $(
+		column plain/ranks host)" '0,1,2,3,4,5 n1,n1,n2,n2,n3,n3'
 	is "$mpi: a row for every result, after one header" "$(grep -c '^started,' plain/csv) $(
 		column plain/csv nodes) $(column plain/csv ranks)" '1 3,3 6,6'
 	like "$mpi: the daemon and its fences" \
@@ -105,33 +115,15 @@ for mpi in mpich openmpi; do
 			'n??? n???,n???'
 		is 'odd file names' "$(wc -l <quoted/' r') $(wc -l <quoted/"a \"b's\" \$x")" '3 2'
 	fi
-	cd "$top" || exit 1
-done
-
-# shared LAUNCH-LINE EXPECTED: succeeds if the outlier's line has EXPECTED. Another phase may be the
-# outlier, so callers poll.
-shared() {
-	timeout 60 ./ziatest -v 2 "$1" >"$tmp/shared" 2>&1
-	grep -q -E "^outlier: .*[(]2 ranks share 1 CPU; $2[)]" "$tmp/shared"
-}
-cpu=$(taskset -pc $$ | sed "s/.*: *//; s/[-,].*//")
-# The ranks may use one CPU. The daemon that started them may use only that CPU, or all CPUs.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-for mpi in mpich openmpi; do
-	has_mpi $mpi || continue
-	cd "$tmp/$mpi" || exit 1
-	case $mpi in
-	openmpi) launcher='mpirun.openmpi --bind-to none -n' daemon='(mpirun.openmpi|prterun)' ;;
-	mpich) launcher='mpiexec.hydra -n' daemon=hydra_pmi_proxy ;;
-	esac
+	# The ranks may use one CPU. The daemon that started them may use only that CPU, or all.
 	if [ "$(nproc)" -lt 2 ]; then
 		skip "$mpi: the CPUs of the daemon" 'this machine has only one CPU'
-		continue
+	else
+		ok "$mpi: the daemon is bound, and so are the ranks" poll 100 \
+			shared "taskset -c $cpu $alone" 'their parent, is also limited to 1'
+		ok "$mpi: only the ranks are bound" poll 100 \
+			shared "$alone {} taskset -c $cpu" "their parent, may use $(nproc)"
 	fi
-	ok "$mpi: the daemon is bound, and so are the ranks" poll 100 \
-		shared "taskset -c $cpu $launcher" "$daemon, $limited"
-	ok "$mpi: only the ranks are bound" poll 100 \
-		shared "$launcher {} taskset -c $cpu" "$daemon, their parent, may use $(nproc)"
 	cd "$top" || exit 1
 done
 finish
