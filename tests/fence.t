@@ -13,19 +13,20 @@ shared() {
 		"$top/tests/helpers/fakes.c" -Wl,--no-as-needed "$@" -Wl,-rpath,"$tmp" || exit 1
 }
 
-# built NAME [OPTION...]: builds fences.c, and the files that define our functions, as NAME
+# built NAME [OPTION...]: builds fences.c, and the files that define our functions, as NAME, with
+# the compiler's $flags
 built() {
 	name=$1
 	shift
 	# shellcheck disable=SC2086 # options
-	${MPICC:-mpicc} $sanitize -DINTERPOSE -rdynamic -o "$name" "$top/tests/helpers/fences.c" \
+	${MPICC:-mpicc} $flags -DINTERPOSE -rdynamic -o "$name" "$top/tests/helpers/fences.c" \
 		"$top/observe/fence.c" "$top/observe/library.c" "$top/observe/dlsym.c" \
 		"$top/observe/wire.c" "$top/observe/pmi.c" "$@" -ldl || exit 1
 }
 
 # sees NAME EXPECTED COMMAND...: passes if COMMAND prints EXPECTED
 sees() {
-	name="${sanitize:-plain}, $1" expected=$2
+	name="${flags:-plain}, $1" expected=$2
 	shift 2
 	is "$name" "$("$@")" "$expected"
 }
@@ -64,12 +65,12 @@ shared tail PLUGIN -L. -lPMI	# call() jumps to PMI_Barrier
 shared plugin PLUGIN -O0 -L. -lPMI
 shared foreign PLUGIN -O0 -L. -lother
 ok 'a library calls __read_chk' sh -c 'nm -D libPMI.so | grep -q __read_chk'
-for sanitize in '' '-fsanitize=address,undefined'; do
+for flags in '' '-fsanitize=address,undefined'; do
 	built linked -Wl,--no-as-needed,-rpath,"$tmp" -L. -lPMI
 	built private
 	built libfence.so -shared -fPIC -Wl,-Bsymbolic-functions
 	# shellcheck disable=SC2086 # options
-	cc $sanitize -rdynamic -o preloaded -x c /dev/null -L. \
+	cc $flags -rdynamic -o preloaded -x c /dev/null -L. \
 		-Wl,--no-as-needed,-rpath,"$tmp" -lfence || exit 1
 	sees 'a library that is linked with the program' "$twice" ./linked
 	sees 'only the first eight fences are recorded' \
@@ -106,11 +107,11 @@ for compiler in gcc clang; do
 	if ! has $compiler; then
 		continue	# .ci/run installs both
 	fi
-	for options in -O0 '-O2 -flto' '-O1 -finstrument-functions' '-O0 --coverage'; do
-		if [ "$compiler $options" = 'clang -O0 --coverage' ]; then
+	export OMPI_CC=$compiler MPICH_CC=$compiler
+	for flags in -O0 '-O2 -flto' '-O1 -finstrument-functions' '-O0 --coverage'; do
+		if [ "$compiler $flags" = 'clang -O0 --coverage' ]; then
 			continue	# needs clang's run-time library
 		fi
-		export OMPI_CC=$compiler MPICH_CC=$compiler sanitize="$options"
 		built private
 		sees "$compiler, RTLD_NEXT" "$$ $$:" \
 			env LD_PRELOAD=./libplugin.so ./private ./libplugin.so getppid
