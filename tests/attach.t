@@ -39,7 +39,9 @@ look() {    # PATTERN ARGUMENT...: looks until a line matches, and prints the la
     for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
         "$ATTACH" "$@" >seen 2>&1
         status=$?
-        ! grep -qE -- "$pattern" seen || break
+        if grep -qE -- "$pattern" seen; then
+            break
+        fi
         sleep 1
     done
     echo "== attach $*: status $status"

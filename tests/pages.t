@@ -221,10 +221,13 @@ for page in $pages; do
 	is "$page: the links lead somewhere" "$(grep -oE '\]\([^) ]+\)' "$page" | tr -d '])(' |
 		grep -v ^http | sort -u | while IFS='#' read -r file heading; do
 			file=$docs/${file:+$(dirname "$page")/}${file:-$page}
-			test -e "$file" || echo "$file"
-			test -z "$heading" || sed -n 's/^##* //p' "$file" |
-				tr '[:upper:] ' '[:lower:]-' | tr -cd '[:alnum:]_\n-' |
-				grep -qxFe "$heading" || echo "$file#$heading"
+			if ! [ -e "$file" ]; then
+				echo "$file"
+			elif [ -n "$heading" ]; then
+				sed -n 's/^##* //p' "$file" | tr '[:upper:] ' '[:lower:]-' |
+					tr -cd '[:alnum:]_\n-' | grep -qxFe "$heading" ||
+					echo "$file#$heading"
+			fi
 		done)" ''
 	places='(doc|example-output|explain|job|observe|prepare|preload|tests)'
 	is "$page: the files exist" "$(grep -oE "(^|[ \`(])$places/[[:alnum:]_./-]*[a-z]" "$page" |

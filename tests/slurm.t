@@ -113,7 +113,9 @@ if [ -d "$tmp/openmpi" ]; then
 	late=$(($$ % 4))
 	cat >late <<-'END'
 		#!/bin/sh
-		test "$SLURM_NODEID" != "$LATE" || sleep 9
+		if [ "$SLURM_NODEID" = "$LATE" ]; then
+			sleep 9
+		fi
 		shift
 		exec "$@"
 	END
