@@ -372,6 +372,6 @@ like 'words: a launcher without #! runs as in a shell' "$out/$status" "<a>$probe
 
 run ziatest -h
 like '-h: the usage and more on stdout' "$out/$err$status" 'usage: ziatest .*/0'
-run ziatest --version
+run ziatest -V
 like '-V: the version' "$out" 'ziatest [0-9.]+'
 finish
