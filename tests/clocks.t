@@ -148,7 +148,6 @@ median; 5 of the other 5 clocks are off" '-2 -3 0.000 2 1 5 unknown'
 			"ziaprobe: warning: the clock of $behind; there is no corrected .*"
 
 		quoted known 500 n2 "$srun" "$known; $right 500 us"
-		quoted second 1000000 login "$srun" "$unknown; $right 1000000 us"
 		quoted no no login "$srun" "$unknown; $doubtful" \
 			'ziaprobe: warning: the clock of the launch node could not be .*'
 
