@@ -65,14 +65,15 @@ off() {
 # corrected time minus the result, or "unknown". All are in whole seconds, except that an exact 0 is
 # printed as 0.000.
 offsets() {
-	awk -F , '
+	awk -F , "$columns"'
 	function seconds(ms) {
 		return ms == 0 ? "0.000" : int(ms / 1000 + (ms < 0 ? -.5 : .5)) ""
 	}
-	FNR == 1 { next }
-	FILENAME ~ /ranks$/ { printf "%s ", seconds($18) }
-	FILENAME ~ /csv$/ { print $6 == "" ? "unknown" : seconds($6 - $5) }
-	' "$dir/$1/ranks" "$dir/$1/csv"
+	FILENAME ~ /ranks$/ { printf "%s ", seconds($column["clock_offset_ms"]) }
+	FILENAME ~ /csv$/ {
+		corrected = $column["corrected_ms"]
+		print corrected == "" ? "unknown" : seconds(corrected - $column["time_ms"])
+	}' "$dir/$1/ranks" "$dir/$1/csv"
 }
 
 # less_than CASE SECONDS: checks that the error states less than SECONDS before the start

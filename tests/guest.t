@@ -129,12 +129,8 @@ END
 # outlier, whose line ends with END. If the machine was so busy that the launch took five seconds or
 # more, another phase may be the outlier, or none.
 late() {
-	is "$mpi, $1: the delay is in $2" "$(awk -F , -v node="$3" -v phase="$2_ms" '
-	NR == 1 {
-		for (i = 1; $i != phase; i++)
-			;
-	}
-	$3 == node && $i >= 1990 { is_late = 1 }
+	is "$mpi, $1: the delay is in $2" "$(awk -F , -v node="$3" -v phase="$2_ms" "$columns"'
+	$column["host"] == node && $column[phase] >= 1990 { is_late = 1 }
 	END { print is_late ? "yes" : "no" }' "$dir/$1/ranks")" yes
 	like "$mpi, $1: the outlier" "$(awk '
 	/^[0-9.]+ s, / || (/^[0-9.]+ ms, / && $1 >= 5000) { print "busy" }

@@ -201,7 +201,7 @@ has() {
 	command -v "$1" >/dev/null
 }
 
-# shellcheck disable=SC2034 # patterns that the tests use
+# shellcheck disable=SC2034 # what the tests use: patterns, and a part of a program
 {
 	stamp='[0-9]{10} [0-9]{1,6}'
 	result='([ 0-9]{5}\.[0-9]{2} millisecs|[ 0-9]{3}:[0-9]{2} min:sec)'
@@ -209,6 +209,8 @@ has() {
 	one_node='ziaprobe: warning: the job ran on only one node, [^|]*'
 	same_kernel='ziaprobe: warning: ranks 0 and [0-9]+ run on the same kernel [^|]*'
 	fails='[1-9][0-9]*'
+	# For awk, which then skips the header of a file, and calls its columns $column["NAME"]
+	columns='FNR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }'
 }
 
 # The option with which unshare lets an ordinary user change what only root may change

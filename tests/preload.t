@@ -98,6 +98,6 @@ for mpi in mpich openmpi; do
 	run_cases 3
 
 	is "$mpi, the program in --csv" \
-		"$(awk -F , 'NR == 2 { print $(NF - 4) }' "$dir/first/csv")" guest
+		"$(awk -F , "$columns"' { print $column["program"] }' "$dir/first/csv")" guest
 done
 finish

@@ -11,12 +11,7 @@ cpu=$(taskset -pc $$ | sed "s/.*: *//; s/[-,].*//")	# one that this test may use
 
 # column FILE NAME: prints the cells of a column
 column() {
-	awk -F , -v name="$2" '
-	NR == 1 {
-		for (i = 1; $i != name; i++)
-			;
-	}
-	NR > 1 { print $i }' "$1" | paste -s -d , -
+	awk -F , -v name="$2" "$columns"' { print $column[name] }' "$1" | paste -s -d , -
 }
 
 # shared LAUNCH-LINE EXPECTED: succeeds if the outlier's line says that 2 ranks share a CPU, and
@@ -107,8 +102,8 @@ for mpi in mpich openmpi; do
 			skip 'cold pages' "$dir is in memory; set TMPDIR to a directory on a disk"
 		else	# If memory is short, other ranks may have some faults, too.
 			is 'only the rank that reads cold pages has 512 faults' \
-				"$(awk -F , 'NR > 1 && $17 >= 512 { print $1 }' cold/ranks)" \
-				$((drawn - 1))
+				"$(awk -F , "$columns"' $column["faults"] >= 512 { print $1 }' \
+					cold/ranks)" $((drawn - 1))
 		fi
 		is 'a header in an empty file' "$(head -c 8 itself/csv)" started,
 		is 'odd host names' "$(column named/csv slowest_host) $(column named/ranks host)" \
