@@ -245,34 +245,25 @@ expect() {
 }
 
 # small_cluster: sets $mpirun and $hydra to launchers of two ranks on each of n1, n2 and n3. They
-# are this machine, under other names: the remote shell $tmp/rsh gives each daemon of a launcher the
-# name of its node. This needs no Slurm, and takes a tenth of the time of tests/cluster. If $nodes
-# is 0, run_cases starts no other cluster. Ziatest warns of nodes that share a kernel: $same_kernel.
+# are this machine, under other names, which the remote shell helpers/rsh gives to the daemons of a
+# launcher. This needs no Slurm, and takes a tenth of the time of tests/cluster. If $nodes is 0,
+# run_cases starts no other cluster. Ziatest warns of nodes that share a kernel: $same_kernel.
 # shellcheck disable=SC2034 # for the tests
 small_cluster() {
 	nodes=0
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ZIATEST_SYNC=0
 	mpirun=$(mpirun_on 3 2)
 	hydra=$(hydra_on 3 2)
-	cat >"$tmp/rsh" <<-END
-		#!/bin/sh
-		# rsh [-x] NODE COMMAND
-		if [ "\$1" = -x ]; then
-			shift
-		fi
-		exec unshare $as_root --uts sh -c 'hostname "\$0" && exec sh -c "\$*"' "\$@"
-	END
-	chmod +x "$tmp/rsh"
 }
 
 # hydra_on NODES PPN [RSH], mpirun_on NODES PPN [RSH]: print a launcher for another number of such
 # nodes, which may use another remote shell
 hydra_on() {
-	echo "mpiexec.hydra -launcher ssh -launcher-exec ${3-$tmp/rsh} \
+	echo "mpiexec.hydra -launcher ssh -launcher-exec ${3-$top/tests/helpers/rsh} \
 -hosts $(seq -s , -f n%g "$1") -n $(($1 * $2)) -ppn"
 }
 mpirun_on() {
-	echo "mpirun.openmpi --mca plm rsh --mca plm_rsh_agent ${3-$tmp/rsh} \
+	echo "mpirun.openmpi --mca plm rsh --mca plm_rsh_agent ${3-$top/tests/helpers/rsh} \
 --host $(seq -s , -f "n%g:$2" "$1") -npernode"
 }
 

@@ -272,7 +272,7 @@ for mpi in openmpi mpich; do
 		case " \$* " in
 		*" \$LATE "*) sleep $seconds ;;
 		esac
-		exec $tmp/rsh "\$@"
+		exec $top/tests/helpers/rsh "\$@"
 	END
 	# stop_slurmd NODE: stops the slurmd of NODE for $seconds s
 	cat >"$dir/stop_slurmd" <<-END
