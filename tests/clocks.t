@@ -137,7 +137,6 @@ for mpi in mpich openmpi; do
 	if [ $mpi = "$first_mpi" ]; then	# the others do not depend on the MPI library
 		blamed first-n2 n1=-5 n2 "$srun" "n1 $off behind that of n2, the launch node; \
 $one_off" '-5 0.000 0.000 0.000 0(\.000)?'
-		blamed first-login n1=-5 login "$srun" "$behind" '-5 0.000 0.000 0.000 unknown'
 		blamed bare-n2 n1=-5 n2 "$bare" "$behind" '-5 0.000 0.000 0.000 unknown'
 		# The offsets of six clocks add up along a tree.
 		blamed six 'n1=-2 n2=-3 n4=+2 n5=+1 n6=+5' login \

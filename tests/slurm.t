@@ -90,8 +90,6 @@ if [ -d "$tmp/openmpi" ]; then
 		sh "$1" hostfile-mpirun ./ziatest 2 'mpirun --hostfile hosts -npernode'
 		sh "$1" without-option-mpirun \
 			./ziatest 4 'N={} mpirun --bind-to none --hostfile hosts'
-		sh "$1" placeholder-mpirun \
-			./ziatest 2 'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:{}:node'
 		sh "$1" few-descriptors \
 			./ziatest 8 'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node {} ./few'
 	END
@@ -104,8 +102,6 @@ if [ -d "$tmp/openmpi" ]; then
 	result_of 3 2 . hostfile-mpirun 'mpirun --hostfile hosts -npernode 2 ./ziaprobe'
 	result_of 3 4 . without-option-mpirun \
 		'N=4 mpirun --bind-to none --hostfile hosts ./ziaprobe'
-	result_of 4 2 . placeholder-mpirun \
-		'mpirun --host n1:2,n2:2,n3:2,n4:2 --map-by ppr:2:node ./ziaprobe'
 	result_of 4 8 . few-descriptors \
 		'srun --mpi=pmix -N 4 -n 32 --ntasks-per-node 8 ./few ./ziaprobe'
 
