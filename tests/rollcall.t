@@ -228,7 +228,7 @@ class Names(Case):
           ('underscores and capitals', 'GPU_%d.Hpc_a.Org', None, 'GPU_[2-3]'),
           ('a digit behind the dot', 'n%d.5g.org', None, 'n2.5g,n3.5g'),
           ('IPv4', '10.0.0.%d', None, '10.0.0.[2-3]'), ('IPv6', 'fe80::%d', None, 'fe80::[2-3]'))
-    def with_(self, name, listed, excluded):
+    def of_nodes(self, name, listed, excluded):
         """NAME is what the ranks print, and LISTED is what Slurm prints. Node 3 is silent, if that
         can be known."""
         nodes = ','.join((listed or name) % node for node in range(1, 7))
