@@ -337,8 +337,8 @@ said() {
 		sort -s -n | sed -E 's/^-?[0-9]+ //'
 }
 
-# needs_cluster: skips the whole file if tests/cluster cannot run. Leaves the types that its srun has
-# for --mpi in $types, for has_mpi.
+# needs_cluster: skips the whole file if tests/cluster cannot run. Leaves the types that its srun
+# has for --mpi in $types, for has_mpi.
 needs_cluster() {
 	types=$(cluster 1 srun --mpi=list 2>&1) || skip_all "$types"
 }
