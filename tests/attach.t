@@ -63,15 +63,8 @@ finish() {  # lets the ranks that read the pipe continue
 
 class Case(tap.Case):
     def setUp(self):
-        with open('hosts', 'w') as file:
-            file.write('n1\nn2\nn3\nn4\n')
+        tap.write('hosts', 'n1\nn2\nn3\nn4\n')
         os.symlink(TOP + '/tests/helpers/rsh', 'rsh')
-
-    @staticmethod
-    def write(name, text):
-        with open(name, 'w') as file:
-            file.write('#!/bin/sh\n' + text)
-        os.chmod(name, 0o755)
 
     def choose(self, count=8):
         """Chooses a rank that hangs. It must be reported as blocked, and the others as waiting."""
@@ -88,8 +81,7 @@ class Case(tap.Case):
     def looks(self, script, *where, **environment):
         """Runs a script. Returns what each of its looks printed."""
         as_root = ['--map-root-user'] * (os.geteuid() != 0)
-        with open('script', 'w') as file:
-            file.write(SCRIPT + script)
+        tap.write('script', SCRIPT + script)
         run = subprocess.run(
             [*(where or ['unshare', *as_root, *'--pid --fork --kill-child --mount-proc'.split()]),
              'sh', './script'], timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -131,13 +123,14 @@ class Cluster(Case):
         that cannot reach the launcher. Then, its srun is killed, and a slurmd is stopped."""
         self.choose()
         self.compile('openmpi')
-        self.write('batch', 'mpirun.openmpi --map-by ppr:2:node ./hang pipe %s\n' % self.hows)
-        self.write('task', 'exec python3 -c "import time; time.sleep(1000)"\n')
+        tap.script('batch', '#!/bin/sh\n'
+                   'mpirun.openmpi --map-by ppr:2:node ./hang pipe %s\n' % self.hows)
+        tap.script('task', '#!/bin/sh\nexec python3 -c "import time; time.sleep(1000)"\n')
         os.chmod('.', 0o755)
         os.mkdir('bin', 0o755)
         for name in 'py-spy', 'eu-stack', 'awk', 'sh':
-            self.write('bin/' + name, 'id >>%s\n' % os.path.abspath('ran'))
-        open('ran', 'w').close()
+            tap.script('bin/' + name, '#!/bin/sh\nid >>%s\n' % os.path.abspath('ran'))
+        tap.write('ran', '')
         os.chmod('ran', 0o666)
         node, silent = ('n%d' % (dice().randrange(4) + 1) for _ in range(2))
         batch, local, root, other, waits, far, killed, stopped, down = self.looks_on_cluster('''
@@ -182,8 +175,7 @@ look "according to Slurm" $((job + 3))
                 self.rank, self.wait))
             self.assertNotIn('not found', text)
         self.assertRegex(root, r'\n4 ranks \(0-3\) on n\[1-4\] are blocked, and have not loaded')
-        with open('ran') as file:
-            self.assertEqual(file.read(), '')
+        self.assertEqual(tap.read('ran'), '')
         self.assertIn('no launcher of yours is running', other)
         self.assertRegex(waits, r'srun \(process .*\) waits, and scontrol shows no step of it: '
                                 r'job [0-9]+ is PENDING \(reason: .*\)\n')
@@ -231,10 +223,8 @@ class OneNode(Case):
         self.compile(mpi)
         shutil.copytree(os.path.join(TOP, 'tools'), 'tools')
         os.symlink(os.path.join(TOP, 'ziastart'), 'ziastart')
-        with open('tools/attach') as file:
-            text = file.read()
-        with open('tools/attach', 'w') as file:
-            file.write(text.replace('LIMIT = 30 ', 'LIMIT = 6 '))
+        text = tap.read('tools/attach').replace('LIMIT = 30 ', 'LIMIT = 6 ')
+        tap.write('tools/attach', text)
         text, = self.looks('launch %s ./hang -\n'
                            'look "^n2 did not answer" $launcher\n' % line, LOST='n2',
                            ATTACH=os.path.abspath('tools/attach'))
@@ -276,7 +266,7 @@ class OneNode(Case):
         """The rank that it stopped is continued, and this is reported."""
         self.compile('mpich')
         os.mkdir('bin')
-        self.write('bin/eu-stack', 'while [ $# -gt 1 ]; do shift; done\nkill -STOP $1\n'
+        tap.script('bin/eu-stack', '#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\nkill -STOP $1\n'
                                    'until grep -q "^State:.T" /proc/$1/status; do :; done\n'
                                    'kill -KILL $$\n')
         text, end = self.looks('launch %s ./hang pipe read\nPATH=$PWD/bin:$PATH\n'
@@ -287,7 +277,7 @@ class OneNode(Case):
 
     def test_a_launcher_that_computes(self):
         """The launcher has not started anything."""
-        self.write('mpirun', 'while :; do :; done\n')
+        tap.script('mpirun', '#!/bin/sh\nwhile :; do :; done\n')
         text, = self.looks('launch ./mpirun\nlook "computes" $launcher\n')
         self.assertRegex(text, r'\nmpirun \(process [0-9]+, for [0-9]+ s\) computes, and has no '
                                r'child\n(.*\n)*next: eu-stack -p [0-9]+\n$')

@@ -76,15 +76,12 @@ def sides(launches):
 class Case(tap.Case):
     def setUp(self):
         shutil.copytree(os.path.join(TOP, 'tools'), 'tools')
-        with open('ziatest', 'w') as file:
-            file.write(ZIATEST % archive.build())
-        os.chmod('ziatest', 0o755)
+        tap.script('ziatest', ZIATEST % archive.build())
 
     def plan(self, **lines):
         """Writes the lines that the launches of each command run, from turn 0 on."""
         for name, commands in lines.items():
-            with open(name + '.plan', 'w') as file:
-                file.writelines(line + '\n' for line in commands)
+            tap.write(name + '.plan', archive.text(commands))
         return ['run %s.plan -- p' % name for name in lines]
 
     def compare(self, *arguments, csv_file='x.csv'):
@@ -115,8 +112,7 @@ class Case(tap.Case):
 
     def limits(self):
         """Returns the limits that ziatest was given, in seconds."""
-        with open('argv') as file:
-            return [int(limit) for limit in re.findall('-t ([0-9]+)', file.read())]
+        return [int(limit) for limit in re.findall('-t ([0-9]+)', tap.read('argv'))]
 
 
 class Statistics(Case):
@@ -267,8 +263,7 @@ to find a difference from another command, make about this many launches of each
 
     def test_a_damaged_line(self):
         self.compare(*self.plan(A=turns(10)))
-        with open('x.csv') as file:
-            lines = file.read().splitlines(True)
+        lines = tap.read('x.csv').splitlines(True)
         for old, new in ((r',4\d\d\.\d+,', ',x,'), (r',4\d\d\.\d+,', ',0,'),
                          (',10.000,', ',inf,'), (r',\d+,10,0,', ',?,10,0,'), (',10,0,', ',?,0,'),
                          (',PMIx,', ','), (',PMIx,', ',PMIx,,'), (',run A', ',run \rA'),
@@ -288,12 +283,10 @@ to find a difference from another command, make about this many launches of each
     def too_many(self, turns_cells, command):
         """compare would read them for minutes."""
         self.compare('-n', '6', *self.plan(A=turns(6)))
-        with open('x.csv') as file:
-            header, *_, last = file.read().splitlines()
+        header, *_, last = tap.read('x.csv').splitlines()
         cells = re.sub(',6,6,0,run A.plan -- p,$', ',%s,0,%s,' % (turns_cells, command), last)
-        with open('x.csv', 'w') as file:
-            print(header, *(cells.replace('%d', str(i)) for i in range(1, 3000)), sep='\n',
-                  file=file)
+        tap.write('x.csv', archive.text(
+            [header, *(cells.replace('%d', str(i)) for i in range(1, 3000))]))
         self.assertEqual(self.again(), (
             2, "compare: error: 'x.csv' has more than 4 commands or 300 turns; use the original "
             'file\n', ''))
@@ -311,8 +304,7 @@ class Launches(Case):
     def test_what_ziatest_gets(self):
         self.plan(A=turns(6))
         self.compare('-n', '6', "--ppn 4 srun '-N 4' A.plan -- ./a 'b c'")
-        with open('argv') as file:
-            argv = file.read().splitlines()
+        argv = tap.read('argv').splitlines()
         options = '-q --start-only -t %d --csv DIR/row.csv --ppn 4 srun -N 4 A.plan -- ./a b c '
         here = re.escape(os.getcwd())
         self.assertEqual([re.sub(here + '/[.]ziatest-compare-[^/ ]+', 'DIR', line)
@@ -333,8 +325,7 @@ class Launches(Case):
         real = os.write
         with mock.patch('os.write', lambda descriptor, line: real(descriptor, line[:9])):
             compare.Rows('y.csv').write('a whole row\n')
-        with open('y.csv') as file:
-            self.assertEqual(file.read(), 'a whole row\n')
+        self.assertEqual(tap.read('y.csv'), 'a whole row\n')
 
     def test_the_rows(self):
         self.compare('-n', '20', *self.plan(A=turns(20), B=turns(20)))
@@ -352,8 +343,7 @@ class Launches(Case):
         out = self.compare('-n', '6', '--prepare', 'echo a >>argv', '--prepare', 'echo b >>argv',
                            *commands)[2]
         self.assertIn('\nB  run A.plan -- p (2)\n', out)
-        with open('argv') as file:
-            lines = file.read().splitlines()
+        lines = tap.read('argv').splitlines()
         self.assertEqual((lines[0], lines[2], sorted(lines[4::2])), (
             'a', 'b', ['a'] * 6 + ['b'] * 6))
 
@@ -406,8 +396,7 @@ class Launches(Case):
         self.assertEqual((status, out), (2, ''))
 
     def test_files_that_cannot_be_used(self):
-        with open('log', 'w') as file:
-            file.write(archive.log([{}]))
+        tap.write('log', archive.log([{}]))
         self.fails("'log' was not written by compare; only launches ...", 'log', csv_file=None)
         self.fails('log exists; a comparison needs a new file', 'a -- b', csv_file='log')
         self.fails('no/x.csv: No such file or directory', 'a -- b', csv_file='no/x.csv')
@@ -561,9 +550,7 @@ class Cluster(Case):
     def test_a_real_delay(self):
         """One of two nodes is late in exec, by twice the time of a whole launch."""
         launch = ' '.join(self.small_cluster(2)) + ' ./late.sh %f -- ./ziaprobe'
-        with open('late.sh', 'w') as file:
-            file.write('#!/bin/sh\n[ "$(uname -n)" = n1 ] || sleep $1\nshift\nexec "$@"\n')
-        os.chmod('late.sh', 0o755)
+        tap.script('late.sh', '#!/bin/sh\n[ "$(uname -n)" = n1 ] || sleep $1\nshift\nexec "$@"\n')
         began = time.monotonic()
         subprocess.check_call([TOP + '/ziatest', '-q', *(launch % 0).split()])
         delay = 2 * (time.monotonic() - began)

@@ -45,15 +45,12 @@ class Line(tap.Case):
         os.makedirs('a b/tools')
         for name in 'reframe_ziatest.py', 'ziatest':
             os.symlink(os.path.join(os.path.realpath(tap.top), 'tools', name), 'a b/tools/' + name)
-        with open('a b/ziatest', 'w') as file:
-            file.write('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-        os.chmod('a b/ziatest', 0o755)
+        tap.script('a b/ziatest', '#!/bin/sh\nprintf "%s\\n" "$@"\n')
         check = load(os.path.abspath('a b/tools/reframe_ziatest.py'))()
         for name, value in variables.items():
             setattr(check, name, value)
         check.set_launch()
-        with open('job.sh', 'w') as file:
-            print(check.executable, *check.executable_opts, file=file)
+        tap.write('job.sh', ' '.join([check.executable, *check.executable_opts]))
         run = subprocess.run(['sh', 'job.sh'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              universal_newlines=True)
         self.assertEqual((run.stdout.splitlines(), run.stderr),
@@ -72,8 +69,7 @@ class Figures(tap.Case):
             if time == ms:
                 lines = printed.splitlines(True)
                 lines.insert(dice().randrange(len(lines)), '[n2:77] UCX  WARN object 0x55\n')
-        with open('err', 'w') as file:
-            file.write(''.join(lines))
+        tap.write('err', ''.join(lines))
         check = load(os.path.join(os.path.realpath(tap.top), 'tools/reframe_ziatest.py'))()
         check.stagedir, check.stderr = '.', SimpleNamespace(evaluate=lambda: 'err')
         check.read_row()

@@ -398,8 +398,7 @@ class Summarize(Case):
     """tools/summarize OUTPUT"""
     def summarize(self, text, *arguments, **variables):
         """Returns the status, and what is printed on stderr and stdout."""
-        with open('output', 'w') as file:
-            file.write(text)
+        tap.write('output', text)
         variables = {**{key: value for key, value in os.environ.items()
                         if key != 'SLURM_JOB_NODELIST'}, **variables}
         with mock.patch.dict(os.environ, variables, clear=True):

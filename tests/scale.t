@@ -22,8 +22,7 @@ class Reports(tap.Case):
         """Returns the lines that are printed about a launch: a dict whose keys are the words before
         the colon. Checks that all times have the same unit and three decimals. Writes the file of
         --ranks to 'ranks'."""
-        with open('ranks', 'w') as file:
-            file.write(archive.ranks(ppn, **settings))
+        tap.write('ranks', archive.ranks(ppn, **settings))
         status, printed = archive.launch(ppn, **settings)
         self.show('status %d' % status, printed)
         self.assertEqual(status, 0)
@@ -58,8 +57,7 @@ class Reports(tap.Case):
                                     r'(.*) is in', lines['next']).groups()
         self.assertIn('on %s ' % there, lines['outlier'])
         # --where must look while that node is late: after others have entered the fence.
-        with open('ranks') as file:
-            header, *ranks = [line.split(',') for line in file.read().splitlines()]
+        header, *ranks = [line.split(',') for line in tap.read('ranks').splitlines()]
         columns = [header.index(name + '_ms') for name in ('daemon', 'spawn', 'exec', 'init')]
         entered = sorted(sum(float(rank[column]) for column in columns) for rank in ranks)
         self.assertLess(entered[0], 1000 * float(where))

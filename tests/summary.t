@@ -187,8 +187,7 @@ class Program(Case):
         status, err, _ = self.command(shell='ulimit -f 1; "$0" --pictures large job | cat')
         self.matches(err, 'summarize: error: large/scaling.svg: File too large\n')
         self.assertEqual(os.listdir('large'), ['scaling.svg'])
-        with open('large/scaling.svg') as file:
-            self.assertEqual(file.read(), 'old')
+        self.assertEqual(tap.read('large/scaling.svg'), 'old')
 
     def test_a_limit_on_memory_below_that_of_summarize(self):
         self.assertEqual(self.command(shell='ulimit -d 400000; "$0" job'), (0, '', SUMMARY))
@@ -635,8 +634,7 @@ Slow nodes: 1 of 16, n3%sn3 900.0 0.0 0.0 ...''' % HEADING)
             'daemon: reaching the node', 'spawn: creating the process', 'setup: before MPI_Init',
             'init: in MPI_Init'])
         self.assertEqual([text for text in texts if 'slow:' in text], ['slow: n3'])
-        with open('own/ranks.svg') as file:
-            self.assertEqual(file.read().count('font-weight="bold"'), 2)
+        self.assertEqual(tap.read('own/ranks.svg').count('font-weight="bold"'), 2)
         self.assertEqual(self.cells('own/nodes.svg')[2], 'n3: 900 ms #2a0a2e')
 
     def test_late_by_more_than_a_tenth_but_by_a_tick_only(self):
@@ -1371,8 +1369,7 @@ class Pictures(Case):
             'Its colour shows how much longer than the median node it took, in its slowest phase.'])
         self.assertEqual([texts[7], texts[8], texts[-2], texts[-1]],
                          ['n[1-128]', 'n[129-256]', 'n[8065-8192]', 'n8193'])
-        with open('many/nodes.svg') as file:
-            shades = re.findall('y="94" .*fill="#(..)(..)(..)"', file.read())
+        shades = re.findall('y="94" .*fill="#(..)(..)(..)"', tap.read('many/nodes.svg'))
         grey = [30 * int(r, 16) + 59 * int(g, 16) + 11 * int(b, 16) for r, g, b in shades]
         self.assertEqual(grey, sorted(grey, reverse=True), 'each shade is darker, in grey, too')
 
@@ -1426,8 +1423,7 @@ class Pictures(Case):
         self.draw()
         os.umask(before)
         self.assertEqual(stat.S_IMODE(os.lstat('pictures/ranks.svg').st_mode), 0o640)
-        with open('mine') as file:
-            self.assertEqual(file.read(), 'mine\n')
+        self.assertEqual(tap.read('mine'), 'mine\n')
 
     def test_pictures_that_cannot_be_written(self):
         write('mine', '')
