@@ -24,7 +24,6 @@ add_cases() {
 	for host in 'contain c$SLURM_PROCID' 'clone clone'; do
 		printf '#!/bin/sh\nexec unshare --uts sh -c "hostname %s; exec $*"\n' "${host#* }" \
 			>"$dir/${host% *}"
-		chmod +x "$dir/${host% *}"
 	done
 	cat >"$dir/lasting" <<-'END'
 		#!/bin/sh
@@ -37,7 +36,6 @@ add_cases() {
 		fi
 		exit $status
 	END
-	chmod +x "$dir/lasting"
 	cat >"$dir/set.c" <<-'END'
 		/* An MPI library that sets a launcher's variable */
 		#define _GNU_SOURCE
@@ -208,14 +206,12 @@ for mpi in mpich openmpi; do
 	quick_build $mpi
 	# SEC and USEC, for example of 65 seconds ago
 	printf '#!/bin/sh\nexec date -d "$*" +"%%s %%6N"\n' >"$dir/at"
-	chmod +x "$dir/at"
 	# The environment is cleaned on the way: one process per node reports it. A call by hand in
 	# a shell is no launch.
 	# Each process has a directory of its own, because two singletons of Open MPI that create
 	# their session directory at the same moment fail.
 	printf '#!/bin/sh\nexec env -i PATH="$PATH" HOME="$HOME" TMPDIR="$(mktemp -d)" %s "$@"\n' \
 		'ASAN_OPTIONS="$ASAN_OPTIONS"' >"$dir/cleaner"
-	chmod +x "$dir/cleaner"
 	case $mpi in
 	openmpi) mpirun='mpirun.openmpi --host n1:2,n2:2 -npernode' ;;
 	mpich) mpirun='mpiexec.hydra -hosts n1,n2 -n 4 -ppn' ;;
@@ -262,6 +258,7 @@ for mpi in mpich openmpi; do
 	if [ $mpi = "$first_mpi" ]; then
 		add_cases
 	fi
+	chmod +x "$dir"/*
 	run_cases 3
 	if [ $mpi = "$first_mpi" ]; then
 		judge_cases
