@@ -550,7 +550,8 @@ class Cluster(Case):
     def test_a_real_delay(self):
         """One of two nodes is late in exec, by twice the time of a whole launch."""
         launch = ' '.join(self.small_cluster(2)) + ' ./late.sh %f -- ./ziaprobe'
-        tap.script('late.sh', '#!/bin/sh\n[ "$(uname -n)" = n1 ] || sleep $1\nshift\nexec "$@"\n')
+        tap.script('late.sh', '#!/bin/sh\nif [ "$(uname -n)" != n1 ]; then sleep $1; fi\n'
+                   'shift\nexec "$@"\n')
         began = time.monotonic()
         subprocess.check_call([TOP + '/ziatest', '-q', *(launch % 0).split()])
         delay = 2 * (time.monotonic() - began)

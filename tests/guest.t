@@ -49,7 +49,7 @@ add_cases() {
 	expect thread 0 "$launch ../linked thread -n $node" "$result"
 	# A wrapper that sleeps, and starts the program in namespaces of its own, as containers do
 	for space in pid mount; do
-		printf '%s\n' '[ "$(hostname)" != "$LATE" ] || sleep 2' \
+		printf '%s\n' 'if [ "$(hostname)" = "$LATE" ]; then sleep 2; fi' \
 			"exec unshare --$space --fork --mount-proc \"\$@\"" >"$dir/$space"
 		# One rank a node, because Open MPI crashes if two ranks share a process id.
 		expect "in-$space" 0 "LATE=$node ../ziatest -v --ranks ranks 1 \\

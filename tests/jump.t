@@ -93,7 +93,7 @@ expect before 0 "SHIM='n2 Exec jump $amount' $launch" \
 	"$result" "$same_kernel" "ziaprobe: warning: the clock of n2 is [0-9.]+ ms .*"
 
 # If there are several errors, only the first is printed, in this order: jump, starts, main, time.
-own="$hydra 2 sh -c '[ \$PMI_RANK = 0 ] || sleep .1
+own="$hydra 2 sh -c 'if [ \$PMI_RANK != 0 ]; then sleep .1; fi
 	exec ../ziaprobe \$(date -d \"\$AGO\" +\"%s %6N\") 2 $options'"
 probe="$hydra 2 ../ziaprobe \$(date -d \"\$AGO\" +'%s %6N') 2 $options"
 draw
