@@ -458,10 +458,5 @@ class Summarize(Case):
         self.matches(err, '... error: ' + error)
         self.assertEqual((status, out), (2, ''))
 
-    def test_an_output_among_jobs(self):
-        status, err, _ = self.summarize(output(4), TOP + '/example-output/submission')
-        self.matches(err, 'summarize: error: output: not a job; summarize this file on its ...')
-        self.assertEqual(status, 2)
-
 
 tap.main()
