@@ -55,7 +55,7 @@ class Case(tap.Case):
         """Writes the files of a job, and returns what run_summarize returns."""
         return self.run_summarize(*options, files.write('it'))
 
-    def says(self, status, want, edit, *options, honest=False, **settings):
+    def says(self, status, want, edit=lambda files: None, *options, honest=False, **settings):
         """Checks what is printed about a job after EDIT, as if the job had written all files. Of an
         HONEST job, no file differs from SHA256SUMS."""
         files = Files(flawless(**settings))
@@ -267,7 +267,7 @@ class Problems(Case):
         self.says(status, want, edit)
 
     def test_later_launches_in_the_order_in_which_they_ran(self):
-        self.says(0, 'Later launches: 1502.0, 603.0 ms', lambda files: None, late='3:init:900:2')
+        self.says(0, 'Later launches: 1502.0, 603.0 ms', late='3:init:900:2')
 
     @each(('one', [1, 2, math.nan], [3.5, 2, 9], 'spawn +2.5 ms'),
           ('the two that have grown most', [1, 2, 3], [2, 4, 6], 'exec +3.0 ms, daemon +2.0 ms'),
@@ -280,7 +280,7 @@ class Problems(Case):
 
     def test_growth(self):
         self.says(0, 'from 4 to 8 nodes, the middle launch takes 2.7 times as long: exchange '
-                  '+517.0 ms, spawn +100.0 ms\n', lambda files: None, late='7:exchange:503')
+                  '+517.0 ms, spawn +100.0 ms\n', late='7:exchange:503')
 
     @each(('the larger size takes longer', [9, 400, 410], [9, 601, 620],
            'from 2 to 16 nodes, the middle launch takes 1.5 times as long: init +201.0 ms'),
@@ -299,17 +299,17 @@ class Problems(Case):
 
     def test_more_than_eight_later_launches(self):
         self.says(0, 'Later launches: 9, the median 606.0 ms (602.0 to 610.0)\n',
-                  lambda files: None, RUNS='10', SWEEP='8')
+                  RUNS='10', SWEEP='8')
 
     def test_98_percent_of_the_nodes(self):
-        self.says(1, 'Problems\ncompute nodes: 99 of 101, fewer than 99 %\n', lambda files: None,
-                  PPN='1', SWEEP='99', RUNS='1', SYSTEM_NODES='101')
+        self.says(1, 'Problems\ncompute nodes: 99 of 101, fewer than 99 %\n', PPN='1',
+                  SWEEP='99', RUNS='1', SYSTEM_NODES='101')
 
     def test_mpich_hosts_with_a_question_mark_and_one_launch(self):
         self.says(0, 'MPICH 4.0.2\n8 nodes x 2 ...\nNo problems; ...\n8 nodes  first +601.0 10.0 '
                   '200.0 20.0 291.0 - 80.0...\n8 nodes  later - - - - - - - - - - -\n'.replace(
-                      '+', '   '), lambda files: None, mpi='MPICH 4.0.2', interface='', host='n?%d',
-                  RUNS='1', honest=True)
+                      '+', '   '), mpi='MPICH 4.0.2', interface='', host='n?%d', RUNS='1',
+                  honest=True)
 
 
 def review_everything(files):
@@ -546,8 +546,8 @@ ms ''', silent('n1', 'n2', 'n4', 'n5', 'n6', 'n8')),
         self.changed('SHA256SUMS is missing: the job was killed, or files were lost\n\n', killed)
 
     def test_exactly_99_percent_of_the_nodes(self):
-        self.says(0, '99 nodes  first    5151.0', lambda files: None, PPN='1', SWEEP='99 1',
-                  RUNS='1', SYSTEM_NODES='100', honest=True)
+        self.says(0, '99 nodes  first    5151.0', PPN='1', SWEEP='99 1', RUNS='1',
+                  SYSTEM_NODES='100', honest=True)
 
 
 HEADING = '; ms above the median of all nodes\nnode daemon + spawn exec init exchange\n'
@@ -565,8 +565,7 @@ class SlowNodes(Case):
                                           for node in range(11, 17)),
          '6 of 16, n[11-16]%sn16 ...\nn15 ...\nn14 ...\nn13 ...\nn12 ...\n' % HEADING))
     def finds(self, late, want):
-        printed = self.says(0, 'Slow nodes: ' + want, lambda files: None, late=late, PPN='1',
-                            SWEEP='16 8', RUNS='4')
+        printed = self.says(0, 'Slow nodes: ' + want, late=late, PPN='1', SWEEP='16 8', RUNS='4')
         self.assertNotIn('\nn11 ', printed)
 
     def test_a_long_list_of_names_is_cut(self):
@@ -788,8 +787,7 @@ class Contradictions(Case):
                   PPN='1', SWEEP='99', RUNS='1')
 
     def test_are_not_if_the_smaller_size_came_first(self):
-        self.says(0, 'No problems; no points to review', lambda files: None, SWEEP='4 8',
-                  SYSTEM_NODES='8')
+        self.says(0, 'No problems; no points to review', SWEEP='4 8', SYSTEM_NODES='8')
 
 
 class Real(Case):
