@@ -29,7 +29,9 @@ ON_NODES = {
     'srun, pmi2': 'srun --mpi=pmi2 -N 4 --ntasks-per-node 2',
     'hydra': 'mpiexec.hydra -f hosts -n 8 -ppn 2',
 }
-MPIRUN = 'mpirun.openmpi --mca plm rsh --mca plm_rsh_agent ./rsh --host n1:4 -npernode 4'
+# Open MPI 5 calls the parameter by its second name.
+RSH = 'mpirun.openmpi --mca plm_rsh_agent ./rsh --mca plm_ssh_agent ./rsh '
+MPIRUN = RSH + '--host n1:4 -npernode 4'
 HYDRA = 'mpiexec.hydra -launcher ssh -launcher-exec ./rsh -hosts n1 -n 4'
 # The beginning of each script
 SCRIPT = r'''
@@ -213,8 +215,7 @@ class OneNode(Case):
         self.assertRegex(second, r'\n2 ranks \(0-1\) on n1 compute in MPI_Recv.*: .* < '
                                  r'exchange_halo \[hang\] < main\n2 ranks .* MPI_Barrier')
 
-    @each(('mpirun', 'openmpi', 'mpirun.openmpi --mca plm rsh --mca plm_rsh_agent ./rsh --host '
-           'n1:2,n2:2,n3:2 -npernode 2', r'n\[1,3\]: (orted|prted) is running, but no rank is\n'),
+    @each(('mpirun', 'openmpi', RSH + '--host n1:2,n2:2,n3:2 -npernode 2', r'n\[1,3\]: (orted|prted) is running, but no rank is\n'),
           ('hydra', 'mpich', 'mpiexec.hydra -launcher ssh -launcher-exec ./rsh -hosts '
            'n1,n2,n3,n4 -n 8 -ppn 2', 'not found: ranks 2-3 of 8\n'))
     def a_remote_shell_that_does_not_answer(self, mpi, line, rest):

@@ -239,7 +239,7 @@ for mpi in mpich openmpi; do
 	# How each MPI library is found, and what it needs
 	expect unset 0 "$launch ../guest plain -e -n $node" "$result"
 	expect local 0 "LATE=$node $launch $loader ls $dir/layer.so" "$result"
-	expect lookup 0 "../ziatest 2 '$mpirun' $loader dm $library" "$result" "$one_node"
+	expect lookup 0 "../ziatest 2 '$mpirun' $loader lm $library" "$result" "$one_node"
 	if nm -u "$dir/guest" | grep -q MPI_Session_init; then	# MPI 4
 		expect both 0 "$launch ../guest both -n $node" "$result"
 		expect session 0 "../ziatest 2 '$srun' ../guest session" \

@@ -263,7 +263,8 @@ hydra_on() {
 -hosts $(seq -s , -f n%g "$1") -n $(($1 * $2)) -ppn"
 }
 mpirun_on() {
-	echo "mpirun.openmpi --mca plm rsh --mca plm_rsh_agent ${3-$top/tests/helpers/rsh} \
+	rsh=${3-$top/tests/helpers/rsh}	# Open MPI 5 calls the parameter by its second name
+	echo "mpirun.openmpi --mca plm_rsh_agent $rsh --mca plm_ssh_agent $rsh \
 --host $(seq -s , -f "n%g:$2" "$1") -npernode"
 }
 
