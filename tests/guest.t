@@ -17,15 +17,15 @@ cp "$tmp/libSTUB.so" "$tmp/plugin.so"
 cc -DSERIAL -o "$tmp/serial" $guest -L"$tmp" -lSTUB -Wl,-rpath,"$tmp" &&
 	cc -DSERIAL -o "$tmp/foreign" $guest -L"$tmp" -lFOREIGN -Wl,-rpath,"$tmp" || exit 1
 # A program that is not linked with MPI: loader.py [STEPS LIBRARY [PLUGIN]]. Each letter of STEPS is
-# a step: l loads LIBRARY; d does so with RTLD_DEEPBIND; m calls its MPI_Init; s calls its start(),
-# which calls MPI_Init; p calls run() of PLUGIN, which must reach the stub in PLUGIN.
+# a step: l loads LIBRARY; m calls its MPI_Init; s calls its start(), which calls MPI_Init; p calls
+# run() of PLUGIN, which must reach the stub in PLUGIN.
 cat >"$tmp/loader.py" <<'END'
-import ctypes, os, sys
+import ctypes, sys
 if len(sys.argv) == 1:
     sys.exit(hasattr(ctypes.CDLL(None), 'MPI_Init'))
 for step in sys.argv[1]:
-    if step in 'ld':
-        library = ctypes.CDLL(sys.argv[2], os.RTLD_DEEPBIND if step == 'd' else 0)
+    if step == 'l':
+        library = ctypes.CDLL(sys.argv[2])
     elif step == 'p':
         assert ctypes.CDLL(sys.argv[3]).run()
     else:
@@ -92,7 +92,6 @@ add_cases() {
 		$tmp/foreign 1" "$unknown"
 	expect stub-alone 0 "../ziatest 2 '$srun' $tmp/serial 1" \
 		"$error nothing was measured: serial calls the MPI_Init of .*/libSTUB\.so, a .*"
-	expect deep 0 "../ziatest 2 '$srun' $loader ds $dir/layer.so" "$(nothing 'python[0-9.]+')"
 	draw_number 99
 	ended='exited with status'
 	before='s after the start, before Ziatest saw a call to MPI_Init; read the .*'

@@ -244,7 +244,7 @@ expect() {
 	done | sed 's/\.\*/[^|]*/g' >>"$expected"
 }
 
-# small_cluster: sets $mpirun and $hydra to launchers of two ranks on each of n1, n2 and n3. They
+# small_cluster: sets $hydra to a launcher of two ranks on each of n1, n2 and n3. They
 # are this machine, under other names, which the remote shell helpers/rsh gives to the daemons of a
 # launcher. This needs no Slurm, and takes a tenth of the time of tests/cluster. If $nodes is 0,
 # run_cases starts no other cluster. Ziatest warns of nodes that share a kernel: $same_kernel.
@@ -252,19 +252,19 @@ expect() {
 small_cluster() {
 	nodes=0
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ZIATEST_SYNC=0
-	mpirun=$(mpirun_on 3 2)
 	hydra=$(hydra_on 3 2)
 }
 
-# hydra_on NODES PPN [RSH], mpirun_on NODES PPN [RSH]: print a launcher for another number of such
-# nodes, which may use another remote shell
+# hydra_on NODES PPN [RSH]: prints a launcher for another number of such nodes, which may use another
+# remote shell
 hydra_on() {
 	echo "mpiexec.hydra -launcher ssh -launcher-exec ${3-$top/tests/helpers/rsh} \
 -hosts $(seq -s , -f n%g "$1") -n $(($1 * $2)) -ppn"
 }
+# mpirun_on NODES PPN [RSH]: the same for nodes of tests/cluster. Open MPI 5 calls the parameter by
+# its second name. (Its ranks on n1 and n2 find no network between them on the small cluster.)
 mpirun_on() {
-	rsh=${3-$top/tests/helpers/rsh}	# Open MPI 5 calls the parameter by its second name
-	echo "mpirun.openmpi --mca plm_rsh_agent $rsh --mca plm_ssh_agent $rsh \
+	echo "mpirun.openmpi ${3+--mca plm_rsh_agent $3 --mca plm_ssh_agent $3} \
 --host $(seq -s , -f "n%g:$2" "$1") -npernode"
 }
 

@@ -121,7 +121,7 @@ delay() {
 	node=n$((rank / 2 + 1))
 
 	ziatest='../ziatest -v --csv csv --ranks ranks 2'
-	srun="srun --nodes $blocks --ntasks $((2 * blocks)) --ntasks-per-node"
+	srun=$(srun_on "$blocks" 2)
 	launcher=$($launcher_on "$blocks" 2)
 	case $place in
 	daemon|hidden|spawn|clock)
@@ -152,7 +152,7 @@ delay() {
 	agent)
 		of_node daemon ', (orted|prted|hydra_pmi_proxy)'
 		slow=$node
-		launch="$ziatest '$($launcher_on "$blocks" 2 "$dir/agent")'" ;;
+		launch="$ziatest '$($agent_on "$blocks" 2 "$dir/agent")'" ;;
 	spawn)
 		of_node spawn
 		prepare="echo 'required $dir/spank.so $dir/sleep_on $node' \
@@ -193,8 +193,8 @@ delay() {
 		ahead=$node=900 outlier=none cells= ;;
 	local)	# mpirun existed before the start
 		ahead=
-		row="init $rank on $(hostname)"
-		outlier="init of rank $rank on $(hostname)$(above init)"
+		row="init $rank on login"
+		outlier="init of rank $rank on login$(above init)"
 		cells="init $rank"
 		launch="$ziatest 'mpirun.openmpi --oversubscribe -npernode'"
 		fault="$rank Pmix" ;;
@@ -213,14 +213,22 @@ delay() {
 	echo "$cells" >"$dir/$late/cells"
 	echo "$least" >"$dir/$late/least"
 	lates="$lates $late"
-	case $launcher,$action in
-	srun*)
+	case $mpi,$place,$action in
+	*,hidden,*|*,spawn,*)	# it changes its cluster
+		names=${names% "$late"}
+		own="$own $late" ;;
+	mpich,daemon,*|mpich,clock,*)
 		names=${names% "$late"}
 		with_slurm="$with_slurm $late" ;;
 	*,spin)	# other cases would compete with it for the CPUs
 		names=${names% "$late"}
 		alone="$alone $late" ;;
 	esac
+}
+
+# srun_on NODES PPN: prints a launcher
+srun_on() {
+	echo "srun --nodes $1 --ntasks $(($1 * $2)) --ntasks-per-node"
 }
 
 # judge CASE: compares what the launch shows of the delay with what it must show
@@ -241,17 +249,19 @@ for mpi in openmpi mpich; do
 	has_mpi $mpi || continue
 	preload_build $mpi shim
 	case $mpi in
-	openmpi) launcher_on=mpirun_on ;;
-	mpich) launcher_on=hydra_on ;;
+	openmpi) launcher_on=srun_on agent_on=mpirun_on remote=ssh base=4 ;;
+	mpich) launcher_on=hydra_on agent_on=hydra_on remote=$top/tests/helpers/rsh base=0 ;;
 	esac
 	cc -shared -fPIC -DSPANK -o "$dir/spank.so" tests/helpers/fakes.c || exit 1
 	# The delay must be longer than everything else in a launch, however busy the machine is.
 	cd "$dir/real" || exit 1
-	for i in 1 2 3; do
-		../ziatest -v --csv ../usual 2 "$($launcher_on 4 2)" >../out-$i 2>&1 &
-	done
-	wait
-	cluster 4 ../ziatest --csv ../usual 2 'srun -N 4 -n 8 --ntasks-per-node' >../out 2>&1 ||
+	if [ $mpi = mpich ]; then
+		for i in 1 2 3; do
+			../ziatest --csv ../usual 2 "$(hydra_on 4 2)" >../out-$i 2>&1 &
+		done
+		wait
+	fi
+	cluster 4 ../ziatest -v --csv ../usual 2 "$(srun_on 4 2)" >../out 2>&1 ||
 		diag "$(cat ../out*)"
 	cd "$top" || exit 1
 	seconds=$(sort -t , -k 5n "$dir/usual" |
@@ -272,7 +282,7 @@ for mpi in openmpi mpich; do
 		case " \$* " in
 		*" \$LATE "*) sleep $seconds ;;
 		esac
-		exec $top/tests/helpers/rsh "\$@"
+		exec $remote "\$@"
 	END
 	# stop_slurmd NODE: stops the slurmd of NODE for $seconds s
 	cat >"$dir/stop_slurmd" <<-END
@@ -289,13 +299,13 @@ for mpi in openmpi mpich; do
 		places="$places daemon wrapped hidden spawn exec send answer clock"
 	fi
 	# MPICH 5 has only one fence, after which all ranks wait for each other's messages.
-	if ! grep -q '^fences: 1,' "$dir/out-1"; then
+	if ! grep -q '^fences: 1,' "$dir/out"; then
 		places="$places later leave"
 	fi
 	if [ $mpi = openmpi ]; then
 		places="$places local entered background"
 	fi
-	names='' lates='' alone='' with_slurm='' round=0
+	names='' lates='' alone='' with_slurm='' own='' round=0 nodes=$base
 	if [ -n "${ROUNDS-}" ]; then
 		while [ "$round" -lt "$ROUNDS" ]; do
 			# shellcheck disable=SC2086 # words
@@ -310,11 +320,11 @@ for mpi in openmpi mpich; do
 	run_cases 3
 	names=$alone
 	run_cases 1
-	nodes=4
-	for names in $with_slurm; do	# some change the cluster, so each has its own
+	names=$with_slurm nodes=4
+	run_cases 3
+	for names in $own; do
 		run_cases 1
 	done
-	nodes=0
 	for late in $lates; do
 		judge "$late"
 	done
