@@ -80,13 +80,18 @@ class Case(tap.Case):
 
 
 class Verdicts(Case):
-    @each(('16 ranks', 8), ('4,096 nodes', 4096))
-    def one_node_is_odd(self, count):
+    @each(*(('%d nodes, %d s' % case, *case) for case in ((8, 1), (8, 600), (4096, 10),
+                                                          (4096, 600))))
+    def one_node_is_odd(self, count, limit):
         node, nodes = dice().randint(1, count), 'n[1-%d]' % count
         waits = '%s nodes wait in a fence\n' % format(count - 1, ',')
         exclude = '--exclude=n%d' % node
-        text, silent = output(count, {node}), output(count, silent={node})
-        want = in_init('rank %d on n%d has' % (PPN * (node - 1), node)) + '\n' + waits + exclude
+        options = dict(usual=what('IN_FENCE', 800 * limit),
+                       moment='error: timeout of %d s' % limit)
+        text = output(count, {node: (what('IN_MPI_INIT', 900 * limit), POLL)}, **options)
+        silent = output(count, silent={node}, **options)
+        want = in_init('rank %d on n%d has' % (PPN * (node - 1), node), time={
+            1: '0.9', 10: '9.0', 600: '540'}[limit]) + '\n' + waits + exclude
         self.is_called(text, want)
         self.is_called(text, want, nodes)
         self.is_called(silent, waits + 'nothing from n%d (in A_VARIABLE)\n' % node + exclude,
