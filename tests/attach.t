@@ -215,7 +215,8 @@ class OneNode(Case):
         self.assertRegex(second, r'\n2 ranks \(0-1\) on n1 compute in MPI_Recv.*: .* < '
                                  r'exchange_halo \[hang\] < main\n2 ranks .* MPI_Barrier')
 
-    @each(('mpirun', 'openmpi', RSH + '--host n1:2,n2:2,n3:2 -npernode 2', r'n\[1,3\]: (orted|prted) is running, but no rank is\n'),
+    @each(('mpirun', 'openmpi', RSH + '--host n1:2,n2:2,n3:2 -npernode 2',
+           r'n\[1,3\]: (orted|prted) is running, but no rank is\n'),
           ('hydra', 'mpich', 'mpiexec.hydra -launcher ssh -launcher-exec ./rsh -hosts '
            'n1,n2,n3,n4 -n 8 -ppn 2', 'not found: ranks 2-3 of 8\n'))
     def a_remote_shell_that_does_not_answer(self, mpi, line, rest):

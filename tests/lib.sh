@@ -255,7 +255,7 @@ small_cluster() {
 	hydra=$(hydra_on 3 2)
 }
 
-# hydra_on NODES PPN [RSH]: prints a launcher for another number of such nodes, which may use another
+# hydra_on NODES PPN [RSH]: prints a launcher for another number of such nodes, perhaps with another
 # remote shell
 hydra_on() {
 	echo "mpiexec.hydra -launcher ssh -launcher-exec ${3-$top/tests/helpers/rsh} \
