@@ -93,7 +93,7 @@ struct request read_options(int argc, char **argv)
 		if (option == 'h')
 			exit(printf("%s\n%s", usage, help) < 0 || fflush(stdout) != 0);
 		if (option == 'V')
-			exit(puts("ziatest 3.0") < 0 || fflush(stdout) != 0);
+			exit(puts("ziatest 4.0") < 0 || fflush(stdout) != 0);
 		if (option == '?')
 			fail(2, "unknown option or missing value: '%s'", current);
 		current = argv[optind];
