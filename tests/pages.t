@@ -6,7 +6,6 @@
 reference=doc/reference.md
 pages="$(echo ./*.md doc/*.md) example-output/README.md tests/README.md tests/CONTRIBUTING.md
 	tests/bench/README.md"
-slow=example-output/4-nodes-slow.txt
 
 # section FILE HEADING: prints the section below HEADING, down to the next heading
 section() {
@@ -142,35 +141,6 @@ done <<-END
 	SLURM_PROCID=5 PMIX_RANK=1 OMPI_COMM_WORLD_RANK
 END
 
-# Excerpts: FIRST, and what follows it up to LAST or an empty line, are lines of the sample
-for page in README.md doc/report.md; do
-	is "$page: the lines of -v and -vv are those of the samples" "$(
-		sed -n 's/^    \(\(outlier: init\|next: \).*\|[^$]*  [0-9]* on n[0-9].*\)/\1/p' \
-			"$page" | grep -vxF -f $slow -f example-output/4-nodes-verbose.txt)" ''
-done
-while IFS='|' read -r page first last sample; do
-	sed -n "/^    $first/,/^$last/{ s/^    //p; }" "$page" >"$tmp/excerpt"
-	ok "$page: has an excerpt of $sample" test -s "$tmp/excerpt"
-	is "$page: $first: the lines are those of $sample" \
-		"$(grep -vxF -f "example-output/$sample" "$tmp/excerpt")" ''
-done <<-'END'
-	doc/attach.md|\$ ziatest-attach|$|attach.txt
-	doc/comparing.md|A  srun|    B takes|compare.txt
-	doc/evaluators.md|Ziatest: job|    clocks |submission/summary.txt
-	doc/hangs.md|ziaprobe: error|    ziaprobe: error: rank|hang/output.txt
-	doc/hangs.md|rank 4 on n3|    --exclude|hang/summary.txt
-	doc/launch.md|from|$|submission/summary.txt
-	doc/slow.md|outlier: |$|slow-group/output.txt
-	doc/slow.md|ranks.csv: |The title|slow-group/summary.txt
-	doc/watch.md|log.csv: |    n3 was|log/watch.out
-END
-is 'the script for administrators is that of the example, except for its numbers' \
-	"$(sed -n '/^    #!.bin.sh/,/^    exit/{ s/^    //
-		s/where 15/where 1.5/; s/node 4/node 2/
-		:next; s/^\(\t*\)    /\1\t/; t next
-		p; }' doc/watch.md)" \
-	"$(grep -v '^# ' example-output/log/watch.sh)"
-
 # Measured figures age, so those on the pages must also be in the benchmarks, with the machine and
 # the date. Times with the last digit 0 are injected delays.
 tr -s '\n' ' ' <tests/bench/README.md >"$tmp/bench"
@@ -197,19 +167,6 @@ is 'the files of the archive' \
 		paste -s -d ' ' -)" \
 	"$(cd example-output/submission && find . -type f | sed 's|^\./||
 		s/[0-9]*-[0-9]*\.\(csv\|txt\)$/NODES-RUN.\1/' | sort -u | paste -s -d ' ' -)"
-
-# If this fails because run_ziatest.sh has changed, renew the example.
-run tools/summarize example-output/submission
-is "the example's summary is what summarize prints" "$err$out" \
-	"$(cat example-output/submission/summary.txt)"
-run tools/summarize example-output/log/log.csv
-is "the log's summary is what summarize prints" "$err$out/$status" \
-	"$(sed -n '/^log.csv: /,/^n3/p' example-output/log/watch.out)/1"
-run tools/summarize --pictures "$tmp" example-output/submission example-output/slow-node.tar.gz
-ok 'the picture of the comparison is what summarize draws' \
-	cmp "$tmp/comparison.svg" example-output/comparison.svg
-is 'the comparison is what summarize prints' "$err$(echo "$out" | head -n 9)" \
-	"$(sed -n '/^    job  /,/^The first/{ s/^    //; /^The first/d; p; }' doc/evaluators.md)"
 
 # Links lead to files that are installed, too.
 docs=$tmp/root/usr/share/doc/ziatest
