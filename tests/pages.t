@@ -151,6 +151,12 @@ for page in administrators bids comparing watch; do
 			grep -qF "$figure" "$tmp/bench" || echo "$figure"
 		done)" ''
 done
+awk -F '|' '$2 ~ /^ `/ { split($10, change, " "); print -change[1] " of" $9 "ms (" substr($2, 2) }' \
+	tests/bench/README.md >"$tmp/savings"
+is 'doc/faster.md: what remedies saved is what the benchmarks show' "$(
+	tr -s '\n ' ' ' <doc/faster.md | tr -d , | grep -oE '[0-9]+ of [0-9]+ ms|\(`[a-z_]+`' | awk '
+		/ms$/ { saving = $0; next }
+		saving { print saving " " $0 " "; saving = "" }' | grep -vxFf "$tmp/savings")" ''
 is 'the version of the pages' "ziatest $(sed -n 's/^## \([^,]*\),.*/\1/p; T; q' doc/changes.md)" \
 	"$(./ziatest --version)"
 
