@@ -106,6 +106,7 @@ done
 cd "$tmp/log" || exit 1
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 1 | sed "s|/var/.*/|./|" >prometheus
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 2 | grep -v '^ziatest ' >ci
+code "$top/doc/watch.md" '## Since when?' 1 >otava
 cp "$tmp/csv" start.csv
 expected="$(awk -F , 'END { printf "- start: %.0f ms", $5 }' start.csv)
 $(tail -n 1 "$top/example-output/log/log.csv" | awk -F , '{
@@ -118,6 +119,11 @@ for edit in '' 's/^/x,/; 1s/x/new_ms/' 's/,[^,]*$//' '1i # a comment' '$a # a co
 		!/_phase_/
 		/_phase_/ { phases++; sum += $2 }
 		END { printf "%d phases, %.6f s\n", phases, sum }')" "$expected"
+	run sh -c '. ./otava; cat warm.csv'
+	is "the launches for Otava, log edited with '$edit'" "$(echo "$out$err" |
+		grep -oE 'started|[0-9]{4}(-[0-9]{2}){2}T[0-9:.]*')" "$(echo started
+		grep -oE '^[0-9-]+T[0-9:.]*' "$top/example-output/log/log.csv" |
+			sort -u -t T -k 1,1 | case "$edit" in '$d'*) head -n -1 ;; *) cat ;; esac)"
 done
 cd "$top" || exit 1
 
