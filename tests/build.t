@@ -131,7 +131,7 @@ is 'make install again, while ziaprobe is running' "$status|$err" '0|'
 ok 'the running ziaprobe is replaced' cmp ziaprobe stage/opt/zia/bin/ziaprobe
 kill $!
 mv stage/opt/zia moved	# so that the links must be relative
-job=$top/example-output/submission
+job=$top/example-output/bids/submission.tar.gz
 run moved/bin/ziatest-summarize "$job"
 is 'ziatest-summarize' "$status|$out|$err" "0|$("$top/tools/summarize" "$job")|"
 run moved/bin/ziatest-compare --csv "$tmp/compare.csv" 'false -- ziaprobe'

@@ -76,7 +76,7 @@ done
 is 'every column on the pages exists' "$(cat $pages |
 	grep -oE '`[a-z_]+_(ms|host|rank|kind|bytes)`' | tr -d '`' | sort -u |
 	without $(head -q -n 1 "$tmp/csv" "$tmp/ranks" | tr , ' '))" ''
-for file in 4-nodes.csv:csv submission/results.csv:csv 4-nodes-ranks.csv:ranks; do
+for file in launch/log.csv:csv log/log.csv:csv launch/ranks.csv:ranks slow/ranks.csv:ranks; do
 	is "${file%:*}: its header" "$(head -n 1 "example-output/${file%:*}")" \
 		"$(head -n 1 "$tmp/${file#*:}")"
 done
@@ -90,11 +90,12 @@ code() {
 }
 
 # The batch script of the sample is that of its commit; what has been edited shows.
-mkdir "$tmp/archive" "$tmp/log"
-commit=$(sed -n 's/^commit: //p' example-output/submission/build.txt)
+mkdir "$tmp/archive" "$tmp/log" "$tmp/job"
+tar -xzf example-output/bids/submission.tar.gz -C "$tmp/job" --strip-components 1
+commit=$(sed -n 's/^commit: //p' "$tmp/job/build.txt")
 code doc/evaluators.md '## Check the sources' 2 | sed "s/COMMIT/$commit/g" >"$tmp/diff"
 for edit in '' 's/TIMEOUT=480/TIMEOUT=9/' 's/--hint=nomultithread //'; do
-	sed "$edit" example-output/submission/environment.txt >"$tmp/archive/environment.txt"
+	sed "$edit" "$tmp/job/environment.txt" >"$tmp/archive/environment.txt"
 	tar -czf "$tmp/archive/ziatest-CLUSTER-JOBID.tar.gz" -C "$tmp/archive" \
 		--transform s,^,ziatest-CLUSTER-JOBID/, environment.txt
 	run sh -c "GIT_DIR=$PWD/.git && export GIT_DIR && cd $tmp/archive && . $tmp/diff"
@@ -147,6 +148,33 @@ done <<-END
 	SLURM_PROCID=5 PMIX_RANK=1 OMPI_COMM_WORLD_RANK
 END
 
+# Excerpts are filled in by a command, and each block with a prompt is one. All files of an archive
+# were written while its job ran.
+mkdir "$tmp/pages"
+cp README.md doc/*.md "$tmp/pages"
+run tests/demos/excerpts "$tmp/pages"/*
+is 'the excerpts of the pages are found' "$status|$out$err" '0|'
+for page in README.md doc/*.md; do
+	is "$page: the excerpts are those of the samples" \
+		"$(diff "$page" "$tmp/pages/${page##*/}")" ''
+	is "$page: each block with a prompt is an excerpt" "$(awk '
+		/^ *<!-- \$ / { excerpt = 1; next }
+		!/^    / { excerpt = 0 }
+		/^    \$ / && !excerpt' "$page")" ''
+done
+for archive in submission slow-node; do
+	start=$(date +%s -d "$(tar -xOzf "example-output/bids/$archive.tar.gz" --wildcards \
+		'*/environment.txt' | sed -n 's/^DATE=//p')")
+	is "$archive.tar.gz: the dates of the files are those of the job" "$(
+		tar --full-time -tvzf "example-output/bids/$archive.tar.gz" |
+			while read -r _ _ _ day time name; do
+				age=$(($(date +%s -d "$day $time") - start))
+				if [ "$age" -lt 0 ] || [ "$age" -gt 600 ]; then
+					echo "$name: $age s after the start of the job"
+				fi
+			done)" ''
+done
+
 # Measured figures age, so those on the pages must also be in the benchmarks, with the machine and
 # the date. Times with the last digit 0 are injected delays.
 tr -s '\n' ' ' <tests/bench/README.md >"$tmp/bench"
@@ -177,7 +205,7 @@ is 'every setting on the pages exists' "$(cat $pages | grep 'run_ziatest\.sh' |
 is 'the files of the archive' \
 	"$(section doc/batch-job.md '## The archive' | grep '^| `' | first_column |
 		paste -s -d ' ' -)" \
-	"$(cd example-output/submission && find . -type f | sed 's|^\./||
+	"$(cd "$tmp/job" && find . -type f | sed 's|^\./||
 		s/[0-9]*-[0-9]*\.\(csv\|txt\)$/NODES-RUN.\1/' | sort -u | paste -s -d ' ' -)"
 
 # Links lead to files that are installed, too.
