@@ -382,13 +382,13 @@ class Launches(Case):
            'launches have changed over several days, use summarize'))
     def usage(self, arguments, error):
         status, err, out = self.compare(*arguments)
-        self.matches(err, 'compare: error: %s\nusage:\n    compare [-n LAUNCHES] ...' % error)
+        self.matches(err, 'compare: error: %s\nusage: ziatest-compare [OPTION...] ...' % error)
         self.assertEqual((status, out, os.path.exists('x.csv')), (2, '', False))
 
     def test_help(self):
         status, err, out = self.compare('--help')
         self.assertEqual((status, err), (0, ''))
-        self.matches(out, '    compare [-n LAUNCHES] ...if compare was interrupted.\n')
+        self.matches(out, 'usage: ziatest-compare [OPTION...] ...if\ninterrupted.\n')
 
     def fails(self, error, *arguments, csv_file='x.csv'):
         status, err, out = self.compare(*arguments, csv_file=csv_file)

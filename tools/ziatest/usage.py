@@ -1,0 +1,27 @@
+"""usage - what the tools print for --help and --version, and the usage after an error
+
+All of it comes from the docstring of the tool, which begins with its name.
+"""
+import subprocess
+
+from .children import find_file
+
+def usage(doc):
+    """The lines that say how to call the tool"""
+    return doc.split('\n\n')[1]
+
+def version():
+    """The version of the ziatest next to the tools, which alone knows it"""
+    try:
+        path = find_file('../ziatest', '../../../bin/ziatest') or '/no/ziatest'
+        return subprocess.check_output([path, '--version']).decode('ascii').split()[1]
+    except (OSError, subprocess.CalledProcessError):
+        return 'of unknown version, because ziatest is not built'
+
+def answer(doc, options):
+    """The text to print if OPTIONS ask for help or for the version; otherwise ''"""
+    if {'-h', '--help'} & set(options):
+        return doc.split('\n\n', 1)[1].rstrip()
+    if {'-V', '--version'} & set(options):
+        return f'ziatest-{doc.split()[0]} (ziatest) {version()}'
+    return ''
