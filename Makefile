@@ -9,6 +9,7 @@
 #	make bench			measure what the benchmark itself costs; BENCH=full: longer
 #	make bench FASTER=1		measure what the settings of doc/faster.md change
 #	make bench ORIGINAL=DIRECTORY	compare with the ziatest and ziaprobe in DIRECTORY
+#	make man			make the manual pages from --help, with help2man
 #	make install PREFIX=~/.local	install in bin, lib, libexec/ziatest and share of PREFIX
 #
 # make does not remember these settings. To keep using another MPI, export MPICC.
@@ -139,6 +140,13 @@ soak: all
 bench: all
 	tests/bench/$(if $(FASTER),faster,run $(BENCH))
 
+# The tools that are commands when they are installed, such as ziatest-check. Each command has a
+# manual page, which is made from its --help.
+tools = summarize compare check attach
+MAN = doc
+man: ziatest
+	doc/man/generate $(MAN) ziatest=./ziatest $(foreach tool,$(tools),ziatest-$(tool)=tools/$(tool))
+
 # Installs the existing programs without building, because root might use another compiler, and its
 # umask might hide new directories from users. Unlike cp, install(1) replaces a running ziaprobe.
 into = $(DESTDIR)$(PREFIX)
@@ -150,15 +158,13 @@ install:
 	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/tools/ziatest $(man1)
 	install ziatest ziaprobe $(into)/bin
 	install libziaprobe.so ziastart $(into)/lib
-	install -m 644 doc/ziatest.1 $(man1)
+	install -m 644 doc/*.1 $(man1)
 	umask 022 && for file in $(pages) $$(find example-output -type f); do \
 		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
-	install $(addprefix tools/,summarize compare check collect attach look) $(libexec)/tools
+	install $(addprefix tools/,$(tools) collect look) $(libexec)/tools
 	install -m 644 tools/ziatest/*.py $(libexec)/tools/ziatest
-	ln -sf ../libexec/ziatest/tools/summarize $(into)/bin/ziatest-summarize
-	ln -sf ../libexec/ziatest/tools/compare $(into)/bin/ziatest-compare
-	ln -sf ../libexec/ziatest/tools/check $(into)/bin/ziatest-check
-	ln -sf ../libexec/ziatest/tools/attach $(into)/bin/ziatest-attach
+	for tool in $(tools); do \
+		ln -sf ../libexec/ziatest/tools/$$tool $(into)/bin/ziatest-$$tool || exit; done
 clean:
 	rm -rf plain $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv
@@ -166,4 +172,4 @@ clean:
 .NOTPARALLEL:	# 'make -j clean all' must clean first.
 .INTERMEDIATE: .pad plain/.pad
 .DELETE_ON_ERROR:
-.PHONY: all plain run slow own check soak bench install clean FORCE
+.PHONY: all plain run slow own check soak bench man install clean FORCE

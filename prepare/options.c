@@ -42,9 +42,9 @@ static const char help[] =
 	"  ziatest 4 \"srun -N 256 --ntasks-per-node\"\n"
 	"  ziatest -v 4 \"mpirun --map-by ppr:{}:node\"\n\n"
 	"Files:\n"
-	"  The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest.\n"
-	"  Any other program is started by ziastart and measured by libziaprobe.so, which\n"
-	"  are next to ziatest or in ../lib.\n\n"
+	"The job runs ./ziaprobe or, if there is none, the ziaprobe next to ziatest. Any\n"
+	"other program is started by ziastart and measured by libziaprobe.so, which are\n"
+	"next to ziatest or in ../lib.\n\n"
 	"Exit status: the launcher's own, usually 124 if the timeout expired; 1 if\n"
 	"nothing could be launched, 2 for a usage error, 126 or 127 if the launcher\n"
 	"cannot be run, or if the program cannot be started on a node.\n";
