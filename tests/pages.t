@@ -26,6 +26,9 @@ without() {
 # Options
 ./ziatest --help | sed -n 's/^  \(-[^ ].*\)/\1/p' |
 	grep -oE '^(-[a-zA-Z], )?-[-a-z]+( [A-Z]+)?' >"$tmp/help"
+# shellcheck disable=SC2016 # a prompt
+is 'the sample help.txt' "$(cat example-output/help.txt)" \
+	"$(echo '$ ziatest --help' && ./ziatest --help)"
 if has help2man; then
 	mkdir "$tmp/man"
 	make -s man MAN="$tmp/man"
