@@ -11,6 +11,7 @@
 #	make bench ORIGINAL=DIRECTORY	compare with the ziatest and ziaprobe in DIRECTORY
 #	make man			make the manual pages from --help, with help2man
 #	make install PREFIX=~/.local	install in bin, lib, libexec/ziatest and share of PREFIX
+#	make dist			write the archive of this version, such as ziatest-4.0.tar.gz
 #
 # make does not remember these settings. To keep using another MPI, export MPICC.
 
@@ -100,7 +101,7 @@ plain/ziaprobe: plain/.pad ziaprobe.c .commands
 	$(check_size)
 
 # build.txt records how the programs were built, and changes.diff how the sources differ from the
-# commit. run_ziatest.sh archives both.
+# commit. run_ziatest.sh archives both. In the archive of make dist, .commit has the commit.
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 tracked = ':(glob)*.c' prepare observe explain preload tools job Makefile run_ziatest.sh
@@ -109,7 +110,8 @@ recorded = $(filter-out %.md %/__pycache__ tools/ziatest preload/starter,$(sort 
 	tools/ziatest/*.py job/* Makefile run_ziatest.sh)))
 build.txt: $(programs) changes.diff $(recorded)
 	@{ echo "built: $$(date -u +%Y-%m-%dT%H:%M:%SZ)"; \
-	echo "commit: $$($(in_git) && git describe --always --dirty || echo UNKNOWN)"; \
+	echo "commit: $$($(in_git) && git describe --always --dirty || \
+		grep -v Format .commit 2>/dev/null || echo UNKNOWN)"; \
 	cat .commands; \
 	echo "compiler: $$($(CC) --version 2>&1 | head -n 1)"; \
 	echo "MPI compiler: $$($(MPICC) --version 2>&1 | head -n 1)"; \
@@ -165,6 +167,12 @@ install:
 	install -m 644 tools/ziatest/*.py $(libexec)/tools/ziatest
 	for tool in $(tools); do \
 		ln -sf ../libexec/ziatest/tools/$$tool $(into)/bin/ziatest-$$tool || exit; done
+# Writes the archive of the commit. What is not committed is left out.
+version = $(shell sed -n 's/.*"ziatest \([0-9.]*\)".*/\1/p' prepare/options.c)
+dist: samples-are-current
+	git archive --prefix=ziatest-$(version)/ -o ziatest-$(version).tar.gz HEAD
+# Fails unless the samples in example-output are those of this version of the programs.
+samples-are-current:
 clean:
 	rm -rf plain $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv
@@ -172,4 +180,4 @@ clean:
 .NOTPARALLEL:	# 'make -j clean all' must clean first.
 .INTERMEDIATE: .pad plain/.pad
 .DELETE_ON_ERROR:
-.PHONY: all plain run slow own check soak bench man install clean FORCE
+.PHONY: all plain run slow own check soak bench man install dist samples-are-current clean FORCE

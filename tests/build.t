@@ -231,6 +231,7 @@ is 'make -j 2 clean all: leaves a complete build' "$(left)" \
 	'build.txt changes.diff libziaprobe.so ziaprobe ziastart ziatest'
 
 is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
+is 'the commit outside git' "$(grep ^commit: build.txt)" 'commit: UNKNOWN'
 if has git; then
 	git init -q
 	mkdir doc
@@ -245,6 +246,16 @@ if has git; then
 	is 'changes.diff: changed and untracked sources' \
 		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
 		'ziatest.c observe/new.c tools/ziatest/new.py'
+	cp "$top/.commit" "$top/.gitattributes" .
+	echo '/* "ziatest 1.2" */' >prepare/options.c
+	git add .
+	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
+	make -s dist
+	tar -xzf ziatest-1.2.tar.gz -C "$tmp"
+	make -s -C "$tmp/ziatest-1.2"
+	is 'make dist: what is built from the archive has the commit' \
+		"$(grep ^commit: "$tmp/ziatest-1.2/build.txt")" \
+		"commit: $(git rev-parse --short HEAD)"
 fi
 
 # What an earlier build has left must not look like the result of one that fails.
