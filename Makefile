@@ -11,7 +11,7 @@
 #	make bench ORIGINAL=DIRECTORY	compare with the ziatest and ziaprobe in DIRECTORY
 #	make man			make the manual pages from --help, with help2man
 #	make install PREFIX=~/.local	install in bin, lib, libexec/ziatest and share of PREFIX
-#	make dist			write the archive of this version, such as ziatest-4.0.tar.gz
+#	make dist			write the archive of this version
 #
 # make does not remember these settings. To keep using another MPI, export MPICC.
 
@@ -147,7 +147,8 @@ bench: all
 tools = summarize compare check attach
 MAN = doc
 man: ziatest
-	doc/man/generate $(MAN) ziatest=./ziatest $(foreach tool,$(tools),ziatest-$(tool)=tools/$(tool))
+	doc/man/generate $(MAN) ziatest=./ziatest \
+		$(foreach tool,$(tools),ziatest-$(tool)=tools/$(tool))
 
 # Installs the existing programs without building, because root might use another compiler, and its
 # umask might hide new directories from users. Unlike cp, install(1) replaces a running ziaprobe.

@@ -205,6 +205,11 @@ is 'doc/faster.md: what remedies saved is what the benchmarks show' "$(
 is 'the version of the pages' "ziatest $(sed -n 's/^## \([^,]*\),.*/\1/p; T; q' doc/changes.md)" \
 	"$(./ziatest --version)"
 
+version=$(./ziatest --version | cut -d ' ' -f 2)
+is 'the version of the packages' "$(cd doc/packages && echo *.eb &&
+	grep -ohE "(ziatest-|[Vv]ersion *[:=(] *['\"]?)[0-9.]*[0-9]" ./* | grep -oE '[0-9.]+' |
+	sort -u)" "$(printf '%s\n' "ziatest-$version.eb" "$version")"
+
 # The batch job
 settings=$(sed -n 's|^\([A-Z_]*\)=.*#.*|\1|p' run_ziatest.sh | paste -s -d ' ' -)
 is 'the settings of the job' "$(section doc/batch-job.md '## Settings' | first_column |
