@@ -155,7 +155,8 @@ man: ziatest
 into = $(DESTDIR)$(PREFIX)
 libexec = $(into)/libexec/ziatest
 man1 = $(into)/share/man/man1
-pages = README.md LICENSE $(wildcard doc/*.md tests/*.md tests/bench/*.md) tests/helpers/init.c
+pages = README.md LICENSE $(wildcard doc/*.md doc/packages/* tests/*.md tests/bench/*.md) \
+	tests/helpers/init.c
 install:
 	@[ -f build.txt ] || { echo 'there is no complete build; run make first' >&2; exit 1; }
 	umask 022 && mkdir -p $(into)/bin $(into)/lib $(libexec)/tools/ziatest $(man1)
