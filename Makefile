@@ -173,8 +173,13 @@ install:
 version = $(shell sed -n 's/.*"ziatest \([0-9.]*\)".*/\1/p' prepare/options.c)
 dist: samples-are-current
 	git archive --prefix=ziatest-$(version)/ -o ziatest-$(version).tar.gz HEAD
-# Fails unless the samples in example-output are those of this version of the programs.
+# Fails if example-output/ was made by other sources than the present ones, and names those.
 samples-are-current:
+	@changed=$$({ tar -xzOf example-output/bids/submission.tar.gz --wildcards '*/build.txt' | \
+		grep -E '^[0-9a-f]{64}  ' | grep -v $(programs:%=-e '  %$$'); \
+		sha256sum $(recorded); } | sort | uniq -u | cut -c 67- | sort -u); \
+	[ -z "$$changed" ] || { echo >&2 'example-output is not of the present sources;' \
+		'run tests/demos/samples; these differ:' $$changed; exit 1; }
 clean:
 	rm -rf plain $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv

@@ -234,6 +234,7 @@ is 'changes.diff outside git' "$(cat changes.diff)" UNKNOWN
 is 'the commit outside git' "$(grep ^commit: build.txt)" 'commit: UNKNOWN'
 if has git; then
 	git init -q
+	cp "$top/.commit" "$top/.gitattributes" "$top/.gitignore" .
 	mkdir doc
 	echo >doc/page.md
 	git add .
@@ -246,8 +247,10 @@ if has git; then
 	is 'changes.diff: changed and untracked sources' \
 		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
 		'ziatest.c observe/new.c tools/ziatest/new.py'
-	cp "$top/.commit" "$top/.gitattributes" .
 	echo '/* "ziatest 1.2" */' >prepare/options.c
+	make -s
+	mkdir -p example-output/bids
+	tar -czf example-output/bids/submission.tar.gz --transform 's|^|ziatest-job/|' build.txt
 	git add .
 	git -c user.name=t -c user.email=t -c commit.gpgsign=false commit -q -m t
 	make -s dist
@@ -256,6 +259,14 @@ if has git; then
 	is 'make dist: what is built from the archive has the commit' \
 		"$(grep ^commit: "$tmp/ziatest-1.2/build.txt")" \
 		"commit: $(git rev-parse --short HEAD)"
+	rm ziatest-1.2.tar.gz
+	source=$(sed -n 's/^[0-9a-f]\{64\}  //p' build.txt | grep '\.[ch]$' | shuf -n 1)
+	echo >>"$source"
+	run make -s dist
+	like "make dist, after $source has changed: refuses" \
+		"$status $err, archives: $(echo ./*.tar.gz)" \
+		"2 .*run tests/demos/samples; these differ: $source\|.*, archives: ./\*.tar.gz"
+	git checkout -q "$source"
 fi
 
 # What an earlier build has left must not look like the result of one that fails.
