@@ -1,6 +1,6 @@
 #!/bin/sh
-# The pages, and the manual page: the options, columns, settings and files that they name
-# are those of the programs, their excerpts are those of the samples, and their links lead somewhere
+# The pages, and the manual pages: the options, columns, settings and files that they name are those
+# of the programs, their excerpts are those of the samples, and their links lead somewhere
 . "$(dirname "$0")/lib.sh"
 
 reference=doc/reference.md
@@ -100,7 +100,8 @@ code() {
 	inside && count == number { print substr($0, 5) }'
 }
 
-# The batch script of the sample is that of its commit; what has been edited shows.
+# The commands with which an evaluator compares the batch script of an archive with that of its
+# commit: in the sample, nothing differs; one changed line differs.
 mkdir "$tmp/archive" "$tmp/log" "$tmp/job"
 tar -xzf example-output/bids/submission.tar.gz -C "$tmp/job" --strip-components 1
 commit=$(sed -n 's/^commit: //p' "$tmp/job/build.txt")
@@ -114,7 +115,8 @@ for edit in '' 's/TIMEOUT=480/TIMEOUT=9/' 's/--hint=nomultithread //'; do
 		grep -c '^[<>]') $err" "$(test -z "$edit" && echo '0 0 ' || echo '1 2 ')"
 done
 
-# Other tools that read a log by the names of its columns, which may stand anywhere
+# Other tools that read a log by the names of its columns, which may stand anywhere. In the sample,
+# $2 is nodes, $3 ppn, $5 time_ms and $32 program.
 cd "$tmp/log" || exit 1
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 1 | sed "s|/var/.*/|./|" >prometheus
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 2 | grep -v '^ziatest ' >ci
@@ -135,7 +137,7 @@ for edit in '' 's/^/x,/; 1s/x/new_ms/' 's/,[^,]*$//' '1i # a comment' '$a # a co
 	is "the launches for Otava, log edited with '$edit'" "$(echo "$out$err" |
 		grep -oE 'started|[0-9]{4}(-[0-9]{2}){2}T[0-9:.]*')" "$(echo started
 		grep -oE '^[0-9-]+T[0-9:.]*' "$top/example-output/log/log.csv" |
-			sort -u -t T -k 1,1 | case "$edit" in '$d'*) head -n -1 ;; *) cat ;; esac)"
+			sort -u -t T -k 1,1)"	# the first of each day
 done
 cd "$top" || exit 1
 
@@ -196,10 +198,14 @@ for page in administrators bids comparing watch; do
 			grep -qF "$figure" "$tmp/bench" || echo "$figure"
 		done)" ''
 done
-awk -F '|' '$2 ~ /^ `/ { split($10, change, " "); print -change[1] " of" $9 "ms (" substr($2, 2) }' \
-	tests/bench/README.md >"$tmp/savings"
+# The page quotes the columns `difference of the launch` and `launch`, as in 91 of 350 ms (`srun`).
+awk -F '|' '$2 ~ /^ `/ {
+	name = $2; launch = $9; split($10, difference, " ")
+	print -difference[1] " of" launch "ms (" substr(name, 2)
+}' tests/bench/README.md >"$tmp/savings"
 is 'doc/faster.md: what remedies saved is what the benchmarks show' "$(
-	tr -s '\n ' ' ' <doc/faster.md | tr -d , | grep -oE '[0-9]+ of [0-9]+ ms|\(`[a-z_]+`' | awk '
+	tr -s '\n ' ' ' <doc/faster.md | tr -d , |
+		grep -oE '[0-9]+ of [0-9]+ ms|\(`[a-z_]+`' | awk '
 		/ms$/ { saving = $0; next }
 		saving { print saving " " $0 " "; saving = "" }' | grep -vxFf "$tmp/savings")" ''
 is 'the version of the pages' "ziatest $(sed -n 's/^## \([^,]*\),.*/\1/p; T; q' doc/changes.md)" \
@@ -242,7 +248,7 @@ for page in $pages; do
 					echo "$file#$heading"
 			fi
 		done)" ''
-	places='(doc|example-output|explain|job|observe|prepare|preload|tests)'
+	places='(doc|example-output|explain|job|observe|prepare|preload|tests|tools)'
 	is "$page: the files exist" "$(grep -oE "(^|[ \`(])$places/[[:alnum:]_./-]*[a-z]" "$page" |
 		tr -d ' `(' | grep -vxE 'tests/bench/(results|faster).csv' | while read -r file; do
 			test -e "$file" || echo "$file"	# the reader creates the files left out
