@@ -11,7 +11,7 @@
 #	make bench ORIGINAL=DIRECTORY	compare with the ziatest and ziaprobe in DIRECTORY
 #	make man			make the manual pages from --help, with help2man
 #	make install PREFIX=~/.local	install in bin, lib, libexec/ziatest and share of PREFIX
-#	make dist			write the archive of this version
+#	make dist			write ziatest-VERSION.tar.gz, the archive of the last commit
 #
 # make does not remember these settings. To keep using another MPI, export MPICC.
 
@@ -101,7 +101,8 @@ plain/ziaprobe: plain/.pad ziaprobe.c .commands
 	$(check_size)
 
 # build.txt records how the programs were built, and changes.diff how the sources differ from the
-# commit. run_ziatest.sh archives both. In the archive of make dist, .commit has the commit.
+# commit. run_ziatest.sh archives both. In an archive of make dist, .commit has the commit, because
+# .gitattributes lets git archive fill it in. In a clone, it has only the format.
 in_git = git ls-files --error-unmatch ziaprobe.c >/dev/null 2>&1
 git_diff = git diff --no-color --no-ext-diff --src-prefix=a/ --dst-prefix=b/
 tracked = ':(glob)*.c' prepare observe explain preload tools job Makefile run_ziatest.sh
@@ -143,7 +144,7 @@ bench: all
 	tests/bench/$(if $(FASTER),faster,run $(BENCH))
 
 # The tools that are commands when they are installed, such as ziatest-check. Each command has a
-# manual page, which is made from its --help.
+# manual page, which is made from its --help, and written to MAN. help2man must be installed.
 tools = summarize compare check attach
 MAN = doc
 man: ziatest
@@ -169,17 +170,20 @@ install:
 	install -m 644 tools/ziatest/*.py $(libexec)/tools/ziatest
 	for tool in $(tools); do \
 		ln -sf ../libexec/ziatest/tools/$$tool $(into)/bin/ziatest-$$tool || exit; done
-# Writes the archive of the commit. What is not committed is left out.
+
+# Writes the archive of the last commit. What is not committed is left out.
 version = $(shell sed -n 's/.*"ziatest \([0-9.]*\)".*/\1/p' prepare/options.c)
 dist: samples-are-current
 	git archive --prefix=ziatest-$(version)/ -o ziatest-$(version).tar.gz HEAD
-# Fails if example-output/ was made by other sources than the present ones, and names those.
+# Fails if the sources have changed since example-output/ was made, and names them. The build.txt in
+# the archive of a sample has the checksums of the sources then; the programs differ in any build.
 samples-are-current:
 	@changed=$$({ tar -xzOf example-output/bids/submission.tar.gz --wildcards '*/build.txt' | \
 		grep -E '^[0-9a-f]{64}  ' | grep -v $(programs:%=-e '  %$$'); \
 		sha256sum $(recorded); } | sort | uniq -u | cut -c 67- | sort -u); \
 	[ -z "$$changed" ] || { echo >&2 'example-output is not of the present sources;' \
 		'run tests/demos/samples; these differ:' $$changed; exit 1; }
+
 clean:
 	rm -rf plain $(programs) .commands build.txt changes.diff .pad \
 		tests/bench/results.csv tests/bench/faster.csv
