@@ -12,11 +12,13 @@ def usage(doc):
 
 def version():
     """The version of the ziatest next to the tools, which alone knows it"""
+    path = find_file('../ziatest', '../../../bin/ziatest')
+    if not path:
+        return 'of unknown version, because ziatest is not built'
     try:
-        path = find_file('../ziatest', '../../../bin/ziatest') or '/no/ziatest'
         return subprocess.check_output([path, '--version']).decode('ascii').split()[1]
     except (OSError, subprocess.CalledProcessError):
-        return 'of unknown version, because ziatest is not built'
+        return f'of unknown version, because {path} does not run'
 
 def answer(doc, options):
     """The text to print if OPTIONS ask for help or for the version; otherwise ''"""
