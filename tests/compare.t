@@ -379,7 +379,7 @@ class Launches(Case):
            'again, give no options'),
           ('a file and a command', ['ziatest', 'a -- b'],
            "'ziatest' is a file; only launches that take turns can be compared. To see whether "
-           'launches have changed over several days, use summarize'))
+           'launches have changed over several days, use ziatest-summarize'))
     def usage(self, arguments, error):
         status, err, out = self.compare(*arguments)
         self.matches(err, 'compare: error: %s\nusage: ziatest-compare [OPTION...] ...' % error)

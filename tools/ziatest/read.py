@@ -26,7 +26,7 @@ def read(path):
         first = re.sub(rb'\A(#.*\n|\r?\n)+', b'', start).split(b'\n')[0].decode('utf-8', 'replace')
         names = split(first.rstrip('\r'))
         if is_header(names, Turn):
-            raise Unreadable('written by compare; to print its result, run compare FILE')
+            raise Unreadable('written by compare; to print its result, run ziatest-compare FILE')
         if is_header(names, Row):
             return Log(file)
         if is_header(names, Rank):
