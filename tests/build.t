@@ -247,6 +247,8 @@ if has git; then
 	is 'changes.diff: changed and untracked sources' \
 		"$(sed -n 's/^diff .* b\///p' changes.diff | paste -s -d ' ' -)" \
 		'ziatest.c observe/new.c tools/ziatest/new.py'
+	# make dist reads the version from options.c, and compares the sources with the build.txt of
+	# the sample, which is that of this build.
 	echo '/* "ziatest 1.2" */' >prepare/options.c
 	make -s
 	mkdir -p example-output/bids
