@@ -181,7 +181,7 @@ samples-are-current:
 	@changed=$$({ tar -xzOf example-output/bids/submission.tar.gz --wildcards '*/build.txt' | \
 		grep -E '^[0-9a-f]{64}  ' | grep -v $(programs:%=-e '  %$$'); \
 		sha256sum $(recorded); } | sort | uniq -u | cut -c 67- | sort -u); \
-	[ -z "$$changed" ] || { echo >&2 'example-output is not of the present sources;' \
+	[ -z "$$changed" ] || { echo >&2 'example-output was made from other sources;' \
 		'run tests/demos/samples; these differ:' $$changed; exit 1; }
 
 clean:

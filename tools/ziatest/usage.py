@@ -1,4 +1,4 @@
-"""usage - what the tools print for --help and --version, and the usage after an error
+"""usage - the texts that the tools print for --help, for --version and after a usage error
 
 All of it comes from the docstring of the tool, which begins with its name.
 """
@@ -7,7 +7,7 @@ import subprocess
 from .children import find_file
 
 def usage(doc):
-    """The lines that say how to call the tool"""
+    """Returns the lines that show how to call the tool."""
     return doc.split('\n\n')[1]
 
 def version():
@@ -21,7 +21,7 @@ def version():
         return f'of unknown version, because {path} does not run'
 
 def answer(doc, options):
-    """The text to print if OPTIONS ask for help or for the version; otherwise ''"""
+    """Returns the text to print if OPTIONS ask for help or for the version; otherwise ''."""
     if {'-h', '--help'} & set(options):
         return doc.split('\n\n', 1)[1].rstrip()
     if {'-V', '--version'} & set(options):
