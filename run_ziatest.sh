@@ -41,7 +41,7 @@ trap end_launches TERM
 RUNS=4	# launches of each size, at most 1000; at most 6000 in all
 SWEEP=	# sizes in nodes, in quotes: "2 4 8"; if empty, the whole job
 PPN=	# processes per node; if empty, one for each network interface of the first node
-TIMEOUT=480	# seconds for a launch
+TIMEOUT=240	# seconds for a launch
 SYSTEM_NODES=	# compute nodes of the whole system; if empty, all that sinfo shows
 SRUN_OPTIONS=	# further options of srun, such as --mpi=pmix; job/launches shows their place
 # ---- Edit no further ----

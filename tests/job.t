@@ -193,12 +193,12 @@ is 'a sweep: the outputs end in the status' "$ends" '2-1 status 0
 like 'a sweep: the command line' "$(head -n 1 sweep/ziatest-*/output/2-1.txt)" \
 	"srun --hint=nomultithread --distribution=block:block --cpus-per-task=7 --mpi=pmix \
 --overlap --job-name=ziatest-2-1 --nodelist=./ziatest-virtual-[0-9]*/nodes-2-1.txt --nodes=2 \
---ntasks=4 --ntasks-per-node 2 ./ziaprobe .* 2 --timeout 480 --csv .* --verbose --verbose"
+--ntasks=4 --ntasks-per-node 2 ./ziaprobe .* 2 --timeout 240 --csv .* --verbose --verbose"
 is 'a sweep: the nodes' "$(tail -n 9 sweep/ziatest-*/nodes-[24]-1.txt | grep -x 'n.' |
 	paste -s -d ' ' -)" 'n1 n2 n1 n2 n3 n4'
 is 'a sweep: no secret is recorded' "$(grep -r secret-word sweep/ziatest-*/)" ''
 like 'a sweep: the facts' "$(cat sweep/ziatest-*/environment.txt)" "RUNS=2\|SWEEP=4 2\|PPN=2\|\
-TIMEOUT=480\|SYSTEM_NODES=4\|SRUN_OPTIONS=--mpi=pmix\|DATE=2[^|]*Z\|NODES_FOUND=8\|\
+TIMEOUT=240\|SYSTEM_NODES=4\|SRUN_OPTIONS=--mpi=pmix\|DATE=2[^|]*Z\|NODES_FOUND=8\|\
 NODES_UNUSED=[0-9] [^|]*\|CORES=14\|INTERFACES=\|PROBE=/.*/sweep/ziaprobe on [^|,]*, [^|]*\|\
 SRUN=/.*/srun\|slurm-wlm [0-9.]*\|(.*\|)?SLURM_DISTRIBUTION=cyclic\|.*\|SLURM_LABELIO=1\|.*\|\
 UCX_TLS=tcp\|ZIATEST_SYNC=0\|ExcNodeList=n8\|Features=\(null\)\|ReqNodeList=n\[1-4]\|\|\

@@ -106,7 +106,7 @@ mkdir "$tmp/archive" "$tmp/log" "$tmp/job"
 tar -xzf example-output/bids/submission.tar.gz -C "$tmp/job" --strip-components 1
 commit=$(sed -n 's/^commit: //p' "$tmp/job/build.txt")
 code doc/evaluators.md '## Check the sources' 2 | sed "s/COMMIT/$commit/g" >"$tmp/diff"
-for edit in '' 's/TIMEOUT=480/TIMEOUT=9/' 's/--hint=nomultithread //'; do
+for edit in '' 's/TIMEOUT=[0-9]*\t#/TIMEOUT=9\t#/' 's/--hint=nomultithread //'; do
 	sed "$edit" "$tmp/job/environment.txt" >"$tmp/archive/environment.txt"
 	tar -czf "$tmp/archive/ziatest-CLUSTER-JOBID.tar.gz" -C "$tmp/archive" \
 		--transform s,^,ziatest-CLUSTER-JOBID/, environment.txt
