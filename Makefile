@@ -164,6 +164,7 @@ install:
 	install ziatest ziaprobe $(into)/bin
 	install libziaprobe.so ziastart $(into)/lib
 	install -m 644 doc/*.1 $(man1)
+	echo '.so man1/ziatest.1' >$(man1)/ziaprobe.1 && chmod 644 $(man1)/ziaprobe.1
 	umask 022 && for file in $(pages) $$(find example-output -type f); do \
 		install -D -m 644 $$file $(into)/share/doc/ziatest/$$file || exit; done
 	install $(addprefix tools/,$(tools) collect look) $(libexec)/tools
@@ -174,6 +175,7 @@ install:
 # Writes the archive of the last commit. What is not committed is left out.
 version = $(shell sed -n 's/.*"ziatest \([0-9.]*\)".*/\1/p' prepare/options.c)
 dist: samples-are-current
+	@git diff --quiet HEAD || { echo >&2 'there are uncommitted changes; commit them first'; exit 1; }
 	git archive --prefix=ziatest-$(version)/ -o ziatest-$(version).tar.gz HEAD
 # Fails if the sources have changed since example-output/ was made, and names them. The build.txt in
 # the archive of a sample has the checksums of the sources then; the programs differ in any build.
@@ -182,7 +184,7 @@ samples-are-current:
 		grep -E '^[0-9a-f]{64}  ' | grep -v $(programs:%=-e '  %$$'); \
 		sha256sum $(recorded); } | sort | uniq -u | cut -c 67- | sort -u); \
 	[ -z "$$changed" ] || { echo >&2 'example-output was made from other sources;' \
-		'run tests/demos/samples; these differ:' $$changed; exit 1; }
+		'run tests/demos/samples and commit; these differ:' $$changed; exit 1; }
 
 clean:
 	rm -rf plain $(programs) .commands build.txt changes.diff .pad \

@@ -120,9 +120,10 @@ run sh -c "umask 077; make install DESTDIR='$tmp/stage' PREFIX=/opt/zia"
 is 'make install: its files' \
 	"$(cd stage/opt/zia && echo bin/* lib/* share/man/*/* && cd lib*/ziatest/tools && echo *)" \
 	'bin/ziaprobe bin/ziatest bin/ziatest-attach bin/ziatest-check bin/ziatest-compare '\
-'bin/ziatest-summarize lib/libziaprobe.so lib/ziastart share/man/man1/ziatest-attach.1 '\
-'share/man/man1/ziatest-check.1 share/man/man1/ziatest-compare.1 '\
-'share/man/man1/ziatest-summarize.1 share/man/man1/ziatest.1
+'bin/ziatest-summarize lib/libziaprobe.so lib/ziastart share/man/man1/ziaprobe.1 '\
+'share/man/man1/ziatest-attach.1 share/man/man1/ziatest-check.1 '\
+'share/man/man1/ziatest-compare.1 share/man/man1/ziatest-summarize.1 '\
+'share/man/man1/ziatest.1
 attach check collect compare look summarize ziatest'
 ok 'make install builds nothing' [ ziatest -ot ziatest.c ]
 cp "$(command -v sleep)" stage/opt/zia/bin/ziaprobe
@@ -267,7 +268,7 @@ if has git; then
 	run make -s dist
 	like "make dist, after $source has changed: refuses" \
 		"$status $err, archives: $(echo ./*.tar.gz)" \
-		"2 .*run tests/demos/samples; these differ: $source\|.*, archives: ./\*.tar.gz"
+		"2 .*run tests/demos/samples and commit; these differ: $source\|.*, archives: ./\*.tar.gz"
 	git checkout -q "$source"
 fi
 

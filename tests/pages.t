@@ -165,6 +165,9 @@ END
 # were written while its job ran.
 mkdir "$tmp/pages"
 cp README.md doc/*.md "$tmp/pages"
+is 'the samples are as they were made' "$(cd example-output &&
+	find . -type f ! -name README.md ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum |
+		diff SHA256SUMS -)" ''
 run tests/demos/excerpts "$tmp/pages"/*
 is 'the excerpts of the pages are found' "$status|$out$err" '0|'
 for page in README.md doc/*.md; do
