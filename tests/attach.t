@@ -181,7 +181,7 @@ class Daemons(Case):
                                     'look "is running, but|ranks .* on"\n' % line, mpi,
                                     OMPI_MCA_plm_rsh_agent=agent,
                                     PRTE_MCA_plm_ssh_agent=agent, **self.short_limit())
-        self.assertRegex(text, r'\nn%d did not answer to "%s" within 6 s\n' % (self.node, agent))
+        self.assertRegex(text, r'\nn%d did not respond to "%s" within 6 s\n' % (self.node, agent))
         self.assertRegex(text, r'\nnext: %s n%d\n' % (agent, self.node))
         self.assertRegex(text, '\nit runs [a-z]+.*, for [0-9]+ s\n')
         if mpi == 'openmpi':
@@ -204,12 +204,12 @@ class Daemons(Case):
         text, later = self.run_on_cluster(
             'salloc --no-shell --no-kill -N 4 -n 8\n'
             'srun --jobid=1 --no-kill -N 4 -n 8 ./hang sleep %d &\nlook "7 ranks .* poll" >looked\n'
-            'pkill -STOP -f "slurmd -D -N n%d"\nlook "did not answer"\n'
+            'pkill -STOP -f "slurmd -D -N n%d"\nlook "did not respond"\n'
             'scontrol update nodename=n%d state=down reason="it fell"\n'
             'look "according to Slurm" 1\n' %
             (self.rank, self.node, self.node))
         who = r'rank %d on n%d' % (self.rank, self.node)
-        self.assertRegex(text, r'\nn%d did not answer to "srun --overlap" within' % self.node)
+        self.assertRegex(text, r'\nn%d did not respond to "srun --overlap" within' % self.node)
         self.assertRegex(text, '\nnext: scontrol show node n%d\n' % self.node)
         self.assertNotIn(who, text)
         self.assertRegex(later, r'\nn%d is DOWN.* \(reason: it fell\), according to Slurm\n' %

@@ -291,7 +291,7 @@ class Look:
                 f'{plural(len(self.nodes), "node")}, {fold_within(self.nodes, MOST_NAMES)}'
         yield from (f'{node} is {why}, according to Slurm' for node, why in self.down.items())
         if self.silent:
-            yield f'{fold_within(self.silent, MOST_NAMES)} did not answer to ' \
+            yield f'{fold_within(self.silent, MOST_NAMES)} did not respond to ' \
                 f'"{" ".join(self.agent)}" within {time.monotonic() - self.began:.0f} s'
         if unasked:
             yield f'{fold_within(unasked, MOST_NAMES)}: there was no time to look'
