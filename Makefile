@@ -175,7 +175,8 @@ install:
 # Writes the archive of the last commit. What is not committed is left out.
 version = $(shell sed -n 's/.*"ziatest \([0-9.]*\)".*/\1/p' prepare/options.c)
 dist: samples-are-current
-	@git diff --quiet HEAD || { echo >&2 'there are uncommitted changes; commit them first'; exit 1; }
+	@git diff --quiet HEAD || { \
+		echo >&2 'there are uncommitted changes; commit them first'; exit 1; }
 	git archive --prefix=ziatest-$(version)/ -o ziatest-$(version).tar.gz HEAD
 # Fails if the sources have changed since example-output/ was made, and names them. The build.txt in
 # the archive of a sample has the checksums of the sources then; the programs differ in any build.

@@ -268,7 +268,7 @@ if has git; then
 	run make -s dist
 	like "make dist, after $source has changed: refuses" \
 		"$status $err, archives: $(echo ./*.tar.gz)" \
-		"2 .*run tests/demos/samples and commit; these differ: $source\|.*, archives: ./\*.tar.gz"
+		"2 .*tests/demos/samples .*; these differ: $source\|.*, archives: ./\*.tar.gz"
 	git checkout -q "$source"
 fi
 
