@@ -22,7 +22,7 @@ void forget_wire(void)
 	wire = FORGOTTEN;
 }
 
-/* What has been read since the last command, if that asked for the key PMI_process_mapping, such as
+/* The answers to commands that asked for the key PMI_process_mapping, such as
  * "cmd=get_result rc=0 msg=success value=(vector,(0,4,2))". Its value has at most 1,024 bytes. */
 static char mapping[2000];
 
@@ -119,15 +119,16 @@ static void end_wire_fence(void)
  * begin, or -1. */
 static int note_command(const void *data, size_t size)
 {
-	const char *interface;
+	const char *interface = fence_command(data, size);
 
-	asks_for_mapping = contains(data, size, "PMI_process_mapping");
-	if (!contains(data, size, "cmd=")) /* the rest of a command */
+	if (contains(data, size, "cmd=")) { /* Otherwise, it is the rest of a command. */
+		end_wire_fence(); /* The answer, if one was due, has come unseen. */
+		asks_for_mapping = false;
+	}
+	asks_for_mapping |= contains(data, size, "PMI_process_mapping");
+	if (!interface)
 		return -1;
-	end_wire_fence(); /* The answer, if one was due, has come unseen. */
-	interface = fence_command(data, size);
-	if (interface)
-		wire_fence = enter_fence(interface, true);
+	wire_fence = enter_fence(interface, true);
 	return wire_fence;
 }
 

@@ -207,6 +207,7 @@ static void test_wire(void)
 	check("another init", write(open("/dev/null", O_WRONLY), "cmd=init", 8), 8);
 	print_count("none yet");
 	command("cmd=get key=PMI_process_mapping");
+	command("\n"); /* the rest of the command */
 	answer("value=(vector,(0,2,2),(2,1");
 	print_count("half of the mapping");
 	answer(",4))   \n");
