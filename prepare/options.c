@@ -51,6 +51,24 @@ static const char help[] =
 	"nothing could be launched, 2 for a usage error, 126 or 127 if the launcher\n"
 	"cannot be run, or if the program cannot be started on a node.\n";
 
+static const struct option options[] = {
+	{"verbose", no_argument, NULL, 'v'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"csv", required_argument, NULL, 'c'},
+	{"ranks", required_argument, NULL, 'r'},
+	{"ppn", required_argument, NULL, 'p'},
+	{"start-only", no_argument, NULL, 's'},
+	{"timeout", required_argument, NULL, 't'},
+	{"where", required_argument, NULL, 'w'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
+};
+
+/* The options that ziaprobe takes, too, except --verbose */
+static char *const names[] = {['c'] = "--csv",        ['r'] = "--ranks",   ['p'] = "--ppn",
+			      ['s'] = "--start-only", ['t'] = "--timeout", ['w'] = "--where"};
+
 /* Returns the file name NAME, made absolute, because a program may change its directory. */
 static char *absolute(char *name)
 {
@@ -76,24 +94,25 @@ static int is_n(const char *word)
 	       (!word[strspn(word, digits + 2)] || (strchr(digits, *word) && !find_program(word)));
 }
 
+/* Appends OPTION and its VALUE, which may be NULL, to LIST. If VALUE is wrong, prints an error and
+ * exits. */
+static void push_option(struct list *list, int option, char *value)
+{
+	if (option == 't' || option == 'p')
+		value = number(names[option], value);
+	if (option == 'w' &&
+	    (!matches(value, "^[0-9]{1,9}([.][0-9]{1,3})?$") || !matches(value, "[1-9]")))
+		fail(2, "--where must be a number of seconds above 0, such as 0.7, not '%s'",
+		     value);
+	if (value && !*value)
+		fail(2, "empty file name for --csv or --ranks; name a file");
+	push(list, names[option]);
+	if (value)
+		push(list, value);
+}
+
 struct request read_options(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"verbose", no_argument, NULL, 'v'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"csv", required_argument, NULL, 'c'},
-		{"ranks", required_argument, NULL, 'r'},
-		{"ppn", required_argument, NULL, 'p'},
-		{"start-only", no_argument, NULL, 's'},
-		{"timeout", required_argument, NULL, 't'},
-		{"where", required_argument, NULL, 'w'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{NULL, 0, NULL, 0},
-	};
-	static char *const names[] = {
-		['c'] = "--csv",        ['r'] = "--ranks",   ['p'] = "--ppn",
-		['s'] = "--start-only", ['t'] = "--timeout", ['w'] = "--where"};
 	const char *current = argv[1]; /* what getopt_long reads next */
 	struct list list = {NULL, 0};
 	struct request request = {.line = NULL};
@@ -111,24 +130,12 @@ struct request read_options(int argc, char **argv)
 			fail(2, "unknown option or missing value: '%s'", current);
 		current = argv[optind];
 		next = optind;
-		if (option == 'q' || option == 'v') {
+		if (option == 'q' || option == 'v')
 			verbose = option == 'q' ? 0 : verbose < 1 ? 1 : 2;
-			continue;
-		}
-		if (option == 't' || option == 'p')
-			optarg = number(names[option], optarg);
+		else
+			push_option(&list, option, optarg);
 		if (option == 'p')
 			ppn = optarg;
-		if (option == 'w' &&
-		    (!matches(optarg, "^[0-9]{1,9}([.][0-9]{1,3})?$") || !matches(optarg, "[1-9]")))
-			fail(2,
-			     "--where must be a number of seconds above 0, such as 0.7, not '%s'",
-			     optarg);
-		if (optarg && !*optarg)
-			fail(2, "empty file name for --csv or --ranks; name a file");
-		push(&list, names[option]);
-		if (optarg)
-			push(&list, optarg);
 	}
 	words = argv + optind;
 	/* getopt_long has skipped a "--". Unless N follows, it ends an empty launcher. */
