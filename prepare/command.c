@@ -20,6 +20,8 @@ static void describe_launch_node(void)
 
 	if (!file || fscanf(file, "%63s", id) != 1)
 		gethostname(id, sizeof id);
+	if (file)
+		fclose(file); /* otherwise exec closes it, on the clock */
 	setenv("OMPI_ZIATEST_NODE", id, 1);
 	setenv("OMPI_ZIATEST_PID", text("%d", (int)getpid()), 1);
 	unsetenv("OMPI_ZIATEST_SYNC");
