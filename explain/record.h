@@ -103,7 +103,8 @@ struct record {
 	char parent[16]; /* the name of the launcher's daemon or, if none is seen, of the parent;
 			  * truncated by the kernel */
 	int parent_cpus; /* the number of CPUs on which that process may run; 0 if not known */
-	bool by_mpirun; /* whether the parent is mpirun or a daemon of Open MPI's or Intel MPI's */
+	bool daemons_wait; /* whether the parent waited for all other daemons before it created this */
+	bool daemon_is_new; /* whether the parent is a daemon of this launch alone */
 	bool on_launch_node; /* whether ziatest ran on this node */
 	bool interrupted; /* by --where, while it worked in MPI_Init */
 	bool one_thread; /* whether MPI_Init was called by the thread that loaded the libraries */
@@ -137,7 +138,7 @@ struct run {
 	struct values *values; /* of each rank, in the columns of the reports */
 	int fences; /* the number of fences that count */
 	int latest[MARKS]; /* for each mark up to the last fence, the rank that reached it last, or
-			    * -1; for PARENT_CREATED, of the ranks that mpirun started */
+			    * -1; for PARENT_CREATED, of the ranks whose daemons wait */
 };
 
 #define print_error(...) dprintf(STDERR_FILENO, "ziaprobe: error: " __VA_ARGS__)

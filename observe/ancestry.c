@@ -198,14 +198,11 @@ bool was_created_by_daemon(int64_t since, int64_t boot)
 	       launcher_of_daemon(created.parent.name);
 }
 
-/* Returns whether PARENT, which created this process, first waited until all nodes had a daemon, as
- * mpirun and its daemons do. Intel MPI's hydra does so, too, but MPICH's does not. */
-static bool waits_for_daemons(const struct process *parent)
+/* Returns whether daemons of LAUNCHER wait until all nodes have one before they start any rank. */
+static bool do_daemons_wait(const struct launcher *launcher)
 {
-	const struct launcher *launcher = launcher_of_daemon(parent->name);
-
-	return launcher && (launcher->daemons_wait ||
-			    (launcher == launchers + HYDRA && getenv("I_MPI_HYDRA_UUID")));
+	return launcher->daemons_wait ||
+	       (launcher->daemons_wait_if && getenv(launcher->daemons_wait_if));
 }
 
 /* Returns the number of CPUs to which PROCESS can bind its children, or 0 if it is not known, as
@@ -232,26 +229,28 @@ static int64_t stamp_of(int64_t born, int64_t boot)
  * START and MAIN_ENTERED. */
 void read_creation(struct record *record, int64_t boot)
 {
-	int ziatest = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
-	int launcher_id = record->on_launch_node ? ziatest : -1; /* ziatest becomes the launcher */
+	/* ziatest becomes the launcher */
+	int ziatest_id = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
+	int launcher_id = record->on_launch_node ? ziatest_id : -1;
 	struct pair own = this_pair();
 	/* Two ticks, because neither a creation nor the boot is known exactly */
 	struct pair created = find_created(own, record->at[START] - 2 * TICK - boot, launcher_id);
-	int64_t oldest = own.child.born;
+	const struct launcher *parent = launcher_of_daemon(own.parent.name);
+	const struct launcher *creator = launcher_of_daemon(created.parent.name);
+	int64_t oldest = parent && parent->daemons_are_new ? own.parent.born : own.child.born;
 
 	/* Main is always entered after the start. If ziatest's launcher created this process or its
-	 * slurmstepd, that happened after the start, too. */
+	 * new daemon, that happened after the start, too. */
 	record->existed = record->at[MAIN_ENTERED];
-	if (launcher_of_daemon(own.parent.name) == launchers + SLURM)
-		oldest = own.parent.born;
-	if (ziatest >= 0 && getpid() != launcher_id && oldest != UNKNOWN)
+	if (ziatest_id >= 0 && getpid() != launcher_id && oldest != UNKNOWN)
 		/* to the end of its tick, and one more tick to be certain */
 		record->existed = MIN(record->existed, boot + oldest + TICK / 2 + TICK);
 	record->at[CREATED] = stamp_of(created.child.born, boot);
 	record->at[PARENT_CREATED] = stamp_of(created.parent.born, boot);
 	strcpy(record->parent, created.parent.name);
 	record->parent_cpus = count_cpus(&created.parent);
-	record->by_mpirun = waits_for_daemons(&created.parent);
+	record->daemons_wait = creator && do_daemons_wait(creator);
+	record->daemon_is_new = creator && creator->daemons_are_new;
 	if (created.child.parent == launcher_id) /* The launcher existed before the start. */
 		record->at[PARENT_CREATED] = UNKNOWN;
 }
