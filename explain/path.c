@@ -84,13 +84,11 @@ static int compare_steps(const void *a, const void *b)
 }
 
 /* Stores in DAEMONS the daemons whose creation times are known, in the order of their steps. The
- * one that was created first comes first, because it has no step. Stores in *RISE the time from the
- * first creation to the last. Returns the number of daemons. */
-static int list_daemons(const struct run *run, struct daemon *daemons, int64_t *rise)
+ * one that was created first comes first, because it has no step. Returns the number of daemons. */
+static int list_daemons(const struct run *run, struct daemon *daemons)
 {
 	int count = 0;
 
-	*rise = 0;
 	for (int rank = 0; rank < run->size; rank += run->n) {
 		int64_t created = run->records[rank].at[PARENT_CREATED];
 
@@ -98,10 +96,8 @@ static int list_daemons(const struct run *run, struct daemon *daemons, int64_t *
 			daemons[count++] = (struct daemon){rank, created, UNKNOWN};
 	}
 	qsort(daemons, (size_t)count, sizeof *daemons, compare_created);
-	for (int i = 1; i < count; i++) {
+	for (int i = 1; i < count; i++)
 		daemons[i].step = daemons[i].created - daemons[i - 1].created;
-		*rise += daemons[i].step;
-	}
 	qsort(daemons, (size_t)count, sizeof *daemons, compare_steps);
 	return count;
 }
@@ -109,39 +105,47 @@ static int list_daemons(const struct run *run, struct daemon *daemons, int64_t *
 /* A staircase has at least so many nodes, and a median step that ticks cannot have made. */
 enum { STAIRCASE = 5, LEAST_STEP = 2 * TICK };
 
-/* Fills in OUTLIER if the launcher started its daemons one after another. This is so if there are
- * at least STAIRCASE daemons, if each was created at most twice the median step (and a tick) after
- * the one before it, and if the last one was created at least LEAST us after the first. Then a node
- * is not slow merely because other nodes come first. One daemon may have a longer step: it is left
- * out of these conditions, and is the outlier if it came at least LEAST us later than its turn. Its
- * own turn may then be empty, so that another step is twice as long as the others.
- * tools/ziatest/ranks.py has the same rule. */
+/* Returns the mean step of a staircase, in us, or 0 if the launcher did not start its daemons one
+ * after another. DAEMONS are COUNT daemons, in the order of their steps. They are a staircase if
+ * there are at least STAIRCASE of them, if each was created at most twice the median step (and a
+ * tick) after the one before it, and if the last one was created at least LEAST us after the first.
+ * One daemon may have a longer step: it is left out of these conditions, and *LATE points to it;
+ * otherwise, *LATE is NULL. Its own turn may then be empty, so that another step is twice as long
+ * as the others. tools/ziatest/ranks.py has the same rule. */
+static int64_t find_step(const struct daemon *daemons, int count, int64_t least,
+			 const struct daemon **late)
+{
+	int64_t median = count >= STAIRCASE ? daemons[count / 2].step : 0;
+	int64_t most = 2 * median + TICK, rise = 0;
+
+	*late = NULL;
+	if (median < LEAST_STEP)
+		return 0;
+	if (daemons[count - 1].step > most) {
+		*late = daemons + --count;
+		most += median;
+	}
+	for (int i = 1; i < count; i++)
+		rise += daemons[i].step;
+	if (count < STAIRCASE || daemons[count - 1].step > most || rise < least)
+		return 0;
+	return rise / (count - 1);
+}
+
+/* If daemons were started one after another, stores their step in OUTLIER: a node is not slow
+ * merely because other nodes come first. A daemon that came at least LEAST us later than its turn
+ * is the outlier. */
 static void find_staircase(const struct run *run, int64_t least, struct outlier *outlier)
 {
-	static struct phase late;
-	struct daemon *daemons = run->new_array(run->size / run->n, sizeof *daemons), last;
-	int64_t rise, median, most;
-	int count = list_daemons(run, daemons, &rise);
-	bool leaves;
+	static struct phase phase; /* outlier->phase may point to it */
+	struct daemon *daemons = run->new_array(run->size / run->n, sizeof *daemons);
+	const struct daemon *late;
 
-	if (count >= STAIRCASE) {
-		median = daemons[count / 2].step;
-		most = 2 * median + TICK;
-		last = daemons[count - 1];
-		leaves = last.step > most;
-		if (leaves) {
-			rise -= last.step;
-			most += median;
-			count--;
-		}
-		if (count >= STAIRCASE && daemons[count - 1].step <= most && median >= LEAST_STEP &&
-		    rise >= least)
-			outlier->step = rise / (count - 1);
-		if (outlier->step > 0 && leaves && last.step - outlier->step >= least) {
-			late = find_phase(run, last.rank, PARENT_CREATED);
-			outlier->phase = &late;
-			outlier->excess = last.step - outlier->step;
-		}
+	outlier->step = find_step(daemons, list_daemons(run, daemons), least, &late);
+	if (outlier->step > 0 && late && late->step - outlier->step >= least) {
+		phase = find_phase(run, late->rank, PARENT_CREATED);
+		outlier->phase = &phase;
+		outlier->excess = late->step - outlier->step;
 	}
 	free(daemons);
 }
