@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { HEADER_SIZE = 1000 }; /* more than the header of either file has */
+/* More than either file has: characters in the header, cells in a row */
+enum { HEADER_SIZE = 1000, CELLS = 40 };
 
-/* A row of a file. */
 struct row {
 	int count;
 	struct cell {
 		char name[30], text[300];
-	} cell[40];
+	} cell[CELLS];
 };
 
 /* Appends to ROW the cell NAME with the text that printf would print. Replaces the characters in it
@@ -30,6 +30,8 @@ __attribute__((format(printf, 3, 4))) static void add_cell(struct row *row, cons
 	struct cell *cell = row->cell + row->count++;
 	va_list values;
 
+	if (row->count > CELLS)
+		abort();
 	snprintf(cell->name, sizeof cell->name, "%s", name);
 	va_start(values, format);
 	vsnprintf(cell->text, sizeof cell->text, format, values);
