@@ -45,7 +45,7 @@ libziaprobe.so_command = $(filter-out -static -static-pie,$(CC) -Ipreload $(CPPF
 # A static ziastart starts faster, and runs in any container. It is linked dynamically if there is
 # no static C library.
 starter_sources = preload/starter/ziastart.c \
-	$(addprefix observe/,world.c ancestry.c launchers.c text.c)
+	$(addprefix observe/,claim.c world.c ancestry.c launchers.c readings.c text.c)
 link_ziastart = $(CC) $(CPPFLAGS) $(CFLAGS) $(strict) $(LDFLAGS) -o ziastart $(starter_sources) \
 	$(LDLIBS)
 ziastart_command = $(link_ziastart) -static 2>/dev/null || $(link_ziastart)

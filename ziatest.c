@@ -72,8 +72,12 @@ __attribute__((weak)) char **prepare(int argc, char **argv, char *sec, char *use
  * inside out, by an x, because a | in it is no pipe. */
 static int ends_in_pipe(char *line)
 {
-	const char *group = "\\\\.|'[^']*'|\"([^\"$`\\]|\\\\.|[$]+[^\"$`\\(])*[$]*\"|`[^`]*`"
-			    "|[$]?[(][^()\"'`]*[)]|[$][{][^{}\"'`]*[}]";
+	const char *group = "\\\\." /* an escaped character */
+			    "|'[^']*'"
+			    "|\"([^\"$`\\]|\\\\.|[$]+[^\"$`\\(])*[$]*\""
+			    "|`[^`]*`"
+			    "|[$]?[(][^()\"'`]*[)]"
+			    "|[$][{][^{}\"'`]*[}]";
 	regex_t groups, pipe;
 	regmatch_t found;
 	int is_pipe;
@@ -120,7 +124,7 @@ int main(int argc, char **argv)
 	if (!line)
 		fail(1, "cannot build", "the command line", errno);
 	join(line, pieces);
-	if (!command && ends_in_pipe(line)) {
+	if (!command && ends_in_pipe(line)) { /* which changes LINE */
 		fputs("ziatest: error: the launch line ends with a pipe, whose last command would "
 		      "get N and ziaprobe as arguments; put the pipe after ziatest, as in "
 		      "'./ziatest N \"...\" 2>&1 | tee log', or into a script\n",

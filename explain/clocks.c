@@ -53,8 +53,44 @@ int64_t correction(const struct run *run, int rank)
 	return llabs(offset.value) > offset.bound ? offset.value : 0;
 }
 
-/* Finds the reference clock, the offset of each block's clock from it, the worst clock (of the
- * others, the one with the largest excess), and the corrected time. */
+/* Finds the reference clock: that of the launch node or, if no rank ran there, the median. */
+static void find_reference(struct run *run, int blocks)
+{
+	run->reference_clock = find_median_block(run, blocks);
+	for (int i = 0; i < blocks && !run->launch_clock_known; i++)
+		if (run->records[i * run->n].on_launch_node) {
+			run->launch_clock_known = true;
+			run->reference_clock = i;
+		}
+}
+
+/* Finds the clock, other than the reference, with the largest excess. */
+static void find_worst_clock(struct run *run, int blocks)
+{
+	run->worst_clock = run->reference_clock;
+	for (int i = 0; i < blocks; i++)
+		if (i != run->reference_clock &&
+		    (run->worst_clock == run->reference_clock ||
+		     clock_excess(run, run->offsets[i]) >
+			     clock_excess(run, run->offsets[run->worst_clock])))
+			run->worst_clock = i;
+}
+
+/* Finds the time by the reference clock, if that is the launch node's. */
+static void correct_time(struct run *run)
+{
+	run->corrected = UNKNOWN;
+	for (int rank = 0; rank < run->size && run->launch_clock_known; rank++) {
+		int64_t replied = run->records[rank].at[REPLY_RECEIVED];
+
+		if (replied != UNKNOWN)
+			run->corrected =
+				MAX(run->corrected, replied - correction(run, rank) - run->start);
+	}
+}
+
+/* Finds the reference clock, the offset of each block's clock from it, the worst clock, and the
+ * corrected time. */
 void resolve_clocks(struct run *run)
 {
 	int blocks = run->size / run->n;
@@ -67,32 +103,15 @@ void resolve_clocks(struct run *run)
 
 		offsets[i] = (struct estimate){own.value + parent.value, own.bound + parent.bound};
 	}
-	run->reference_clock = find_median_block(run, blocks);
-	for (int i = 0; i < blocks && !run->launch_clock_known; i++)
-		if (run->records[i * run->n].on_launch_node) {
-			run->launch_clock_known = true;
-			run->reference_clock = i;
-		}
+	find_reference(run, blocks);
 	reference = offsets[run->reference_clock];
 	for (int i = 0; i < blocks; i++) {
 		offsets[i].value -= reference.value;
 		offsets[i].bound += reference.bound;
 	}
 	offsets[run->reference_clock].bound = 0;
-	run->worst_clock = run->reference_clock;
-	for (int i = 0; i < blocks; i++)
-		if (i != run->reference_clock &&
-		    (run->worst_clock == run->reference_clock ||
-		     clock_excess(run, offsets[i]) > clock_excess(run, offsets[run->worst_clock])))
-			run->worst_clock = i;
-	run->corrected = UNKNOWN;
-	for (int rank = 0; rank < run->size && run->launch_clock_known; rank++) {
-		int64_t replied = run->records[rank].at[REPLY_RECEIVED];
-
-		if (replied != UNKNOWN)
-			run->corrected =
-				MAX(run->corrected, replied - correction(run, rank) - run->start);
-	}
+	find_worst_clock(run, blocks);
+	correct_time(run);
 }
 
 /* Returns why there is no corrected time, if there is none. */

@@ -43,8 +43,8 @@ static struct {
 	struct sigaction old_action;
 	sigset_t old_mask;
 } alarms[] = {
-	[TIMEOUT] = {"the timeout", "error", "timeout of", .signal = 0},
-	[WHERE] = {"the moment of --where", "note", "after", .signal = 0},
+	[TIMEOUT] = {.name = "the timeout", .severity = "error", .moment = "timeout of"},
+	[WHERE] = {.name = "the moment of --where", .severity = "note", .moment = "after"},
 };
 
 static atomic_int timed_out; /* how many signals of the timeout were handled, by any thread */

@@ -32,11 +32,9 @@ struct interposed {
 	const char *name;
 	function *own;
 	function *known; /* the original for callers that would reach none; NULL if none is known */
-	enum {
-		NOT_USED,
-		GLOBAL,
-		LOCAL
-	} scope; /* whether there was a global original at the first use */
+	/* Whether, at the first use, all callers reached an original (GLOBAL), or only those whose
+	 * own libraries have one (LOCAL) */
+	enum { NOT_USED, GLOBAL, LOCAL } scope;
 };
 
 /* The tables of these functions: one in pmi.c and, in libziaprobe.so only, one in libziaprobe.c.

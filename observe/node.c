@@ -1,7 +1,7 @@
 /*
- * node.c - where this process runs: its node, its CPUs, and its executable
+ * node.c - where this process runs, and what it consists of: its executable and its MPI library
  *
- * Off the clock, except program_name() if a program starts with an MPI session.
+ * Off the clock, except that libziaprobe.so may need program_name() and mpi_version().
  */
 #include "observe.h"
 
@@ -53,4 +53,16 @@ int64_t program_size(void)
 	struct stat file;
 
 	return stat("/proc/self/exe", &file) == 0 ? file.st_size : 0;
+}
+
+/* Returns the first line of MPI's version, in a static buffer. */
+const char *mpi_version(void)
+{
+	static char text[8192]; /* MPICH's maximum; Open MPI's is smaller */
+	int length;
+
+	PMPI_Get_library_version(text, &length);
+	text[strcspn(text, "\n")] = '\0';
+	make_printable(text);
+	return text;
 }

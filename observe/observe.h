@@ -73,7 +73,6 @@ void begin_gather(void);
 bool end_gather(int64_t replied, const int64_t *stamps);
 bool write_reports(void);
 void end_observation(void);
-const char *mpi_version(void);
 
 /* ---- options.c: the arguments of main ---- */
 
@@ -199,11 +198,12 @@ extern const struct launcher launchers[LAUNCHERS];
 const struct launcher *launcher_of_command(const char *name);
 const struct launcher *launcher_of_daemon(const char *name);
 
-/* ---- node.c: the node, the CPUs and the executable of this process ---- */
+/* ---- node.c: the node, the CPUs, the executable and the MPI library of this process ---- */
 
 void identify_node(struct record *record);
 const char *program_name(void);
 int64_t program_size(void);
+const char *mpi_version(void);
 
 /* ---- dlsym.c: our dlsym, which finds our functions; provides nothing ---- */
 

@@ -39,7 +39,7 @@ void note_main_entered(void)
 	this_rank.one_thread = watch_thread();
 	note_work(MAIN_ENTERED);
 	this_rank.at[MAIN_ENTERED] = now();
-	world = launched_world();
+	world = launched = launched_world();
 	note_state(IN_MPI_INIT, -1, this_rank.at[MAIN_ENTERED]);
 }
 
@@ -83,7 +83,6 @@ void begin_init(int *argc, char **argv, void *address)
 		note_main_entered();
 	read_arguments(argc, argv, &run, &moments);
 	arm_alarms(moments);
-	launched = world;
 	note_entrance(address);
 }
 
@@ -141,18 +140,6 @@ static void *allocate(int count, size_t size)
 		PMPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	return block;
-}
-
-/* Returns the first line of MPI's version, in a static buffer. */
-const char *mpi_version(void)
-{
-	static char text[8192]; /* MPICH's maximum; Open MPI's is smaller */
-	int length;
-
-	PMPI_Get_library_version(text, &length);
-	text[strcspn(text, "\n")] = '\0';
-	make_printable(text);
-	return text;
 }
 
 /* On rank 0: fills in RUN, given the STAMPS of the replies, which are 0 for responders. */

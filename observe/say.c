@@ -53,7 +53,7 @@ static void print(const char *line)
 
 /* Returns "rank 5 of 8 (2 per node) on n3", in a static buffer, without what is not known. From the
  * two numbers, tools/ can tell how many nodes are silent. So they are those of the whole launch:
- * other nodes may have more ranks than this one. */
+ * other nodes may have more ranks than this one. PMIx is not asked, because it takes locks. */
 static const char *name_this_rank(void)
 {
 	static char text[150];
@@ -109,8 +109,9 @@ void say(struct doing doing, const char *severity, const char *moment, const cha
 			print(line);
 		return;
 	}
-	/* Reading the stack may have to load a library, which may hang. So one rank per node prints
-	 * first. The others wait 0.2 s, so that it claims its calls before they claim theirs. */
+	/* At the timeout, reading the stack may have to load a library, which may hang. So one rank
+	 * per node prints first. The others wait 0.2 s, so that it claims its calls before they
+	 * claim theirs. */
 	if (!is_backtrace_loaded()) {
 		prints = claim(severity, doing.state, 0);
 		if (prints)

@@ -9,13 +9,9 @@
 
 struct world world = {-1, -1};
 
-/* The launchers that gave a size when launched_world() was called: MPI_Init may set some of these
- * variables itself, so launched_nodes() cannot look again. */
-static struct {
-	int count;
-	const struct launcher *first; /* NULL if there was none */
-	int size[LAUNCHERS]; /* of each; -1 if it gave none */
-} tellers;
+/* What each launcher's variables said when launched_world() was called: MPI_Init may set some of
+ * them itself. */
+static struct world told[LAUNCHERS];
 
 /* Returns the number in the variable NAME, or -1. */
 static int variable(const char *name)
@@ -23,10 +19,23 @@ static int variable(const char *name)
 	return (int)to_number(getenv(name), INT_MAX);
 }
 
-/* Returns the rank and the size that LAUNCHER gives; each is -1 if it does not. */
-static struct world world_of(const struct launcher *launcher)
+/* Returns how many launchers have told this process a size. */
+static int count_tellers(void)
 {
-	return (struct world){variable(launcher->rank), variable(launcher->size)};
+	int count = 0;
+
+	for (int i = 0; i < LAUNCHERS; i++)
+		count += told[i].size >= 0;
+	return count;
+}
+
+/* Returns the first launcher that has told this process a size, or NULL. */
+static const struct launcher *first_teller(void)
+{
+	for (int i = 0; i < LAUNCHERS; i++)
+		if (told[i].size >= 0)
+			return launchers + i;
+	return NULL;
 }
 
 /* Returns the launcher whose daemon is the nearest, or OTHERWISE if no daemon can be seen. */
@@ -46,25 +55,20 @@ struct world launched_world(void)
 {
 	struct world launched = {-1, -1};
 	int pmix_rank = variable("PMIX_RANK"); /* prterun gives nothing else */
-	bool disagree = false;
+	const struct launcher *first;
+	bool disagree;
 
-	tellers.count = 0;
-	tellers.first = NULL;
-	for (int i = 0; i < LAUNCHERS; i++) {
-		struct world given = world_of(launchers + i);
-
-		tellers.size[i] = given.size;
-		if (given.size < 0)
-			continue;
-		if (tellers.count++ == 0) {
-			tellers.first = launchers + i;
-			launched = given;
-		}
-		disagree |= given.size != launched.size || given.rank != launched.rank;
-	}
-	disagree |= tellers.first && pmix_rank >= 0 && pmix_rank != launched.rank;
+	for (int i = 0; i < LAUNCHERS; i++)
+		told[i] = (struct world){variable(launchers[i].rank), variable(launchers[i].size)};
+	first = first_teller();
+	if (first)
+		launched = told[first - launchers];
+	disagree = first && pmix_rank >= 0 && pmix_rank != launched.rank;
+	for (int i = 0; i < LAUNCHERS; i++)
+		disagree |= told[i].size >= 0 &&
+			    (told[i].size != launched.size || told[i].rank != launched.rank);
 	if (disagree)
-		launched = world_of(nearest_or(tellers.first));
+		launched = told[nearest_or(first) - launchers];
 	if (launched.size < 0)
 		launched.rank = pmix_rank;
 	return launched;
@@ -74,7 +78,7 @@ struct world launched_world(void)
 bool is_told(int size)
 {
 	for (int i = 0; i < LAUNCHERS; i++)
-		if (tellers.size[i] == size)
+		if (told[i].size == size)
 			return true;
 	return false;
 }
@@ -97,7 +101,7 @@ int size_by_daemon(void)
 
 	if (!launcher || (launcher == launchers + SLURM && has_other_pmix()))
 		return -1;
-	return tellers.size[launcher - launchers];
+	return told[launcher - launchers].size;
 }
 
 /* Returns on how many nodes the launcher's ranks run: the number, if it sets a variable, or what
@@ -107,12 +111,12 @@ int size_by_daemon(void)
  * PMIX_RANK, only prterun was tried. */
 int launched_nodes(void)
 {
-	const struct launcher *launcher = tellers.first;
-	int nodes = 0;
+	const struct launcher *launcher = first_teller();
+	int nodes = 0, tellers = count_tellers();
 
-	if (tellers.count != 1 || has_other_pmix())
-		launcher = nearest_or(tellers.first);
-	if (!launcher || (tellers.count == 0 && launcher->nodes_otherwise != IN_PMIX))
+	if (tellers != 1 || has_other_pmix())
+		launcher = nearest_or(launcher);
+	if (!launcher || (tellers == 0 && launcher->nodes_otherwise != IN_PMIX))
 		return NOBODY_TOLD;
 	if (launcher->nodes)
 		nodes = variable(launcher->nodes);

@@ -287,9 +287,9 @@ static int start(const char *name, void *caller, struct call call)
 	if (!arguments || atomic_exchange(&called, true))
 		return carry_out(&call);
 	reason = find_mpi(call.original);
-	if (!PMPI_Comm_rank) {
+	if (!PMPI_Comm_rank) { /* No MPI library is loaded, but a later call may reach one. */
 		unmeasured = reason;
-		called = false; /* a later call may reach an MPI library */
+		called = false;
 		return carry_out(&call);
 	}
 	if (is_of_other_launch(task))

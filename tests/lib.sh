@@ -384,8 +384,9 @@ export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LSAN_OPTIONS=exitcod
 starter() {
 	program=$1
 	shift
-	cc "$@" -o "$program" "$top/preload/starter/ziastart.c" "$top/observe/world.c" \
-		"$top/observe/ancestry.c" "$top/observe/launchers.c" "$top/observe/text.c"
+	cc "$@" -o "$program" "$top/preload/starter/ziastart.c" "$top/observe/claim.c" \
+		"$top/observe/world.c" "$top/observe/ancestry.c" "$top/observe/launchers.c" \
+		"$top/observe/readings.c" "$top/observe/text.c"
 }
 
 # quick_build MPI: copies ziatest, ziastart, libziaprobe.so, and a ziaprobe with only 4 KiB of

@@ -20,29 +20,22 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdarg.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/utsname.h>
 
 static const char *arguments = ""; /* of ziaprobe: SEC,USEC,N,OPTION,... */
 
-/* Prints the error "WHAT WHICH: WHY" once per launch and node: the first task to bind an abstract
- * Unix socket, which lasts as long as its process, prints it. Then waits a second, because the
+/* Prints the error "WHAT WHICH: WHY" once per launch and node. Then waits a second, because the
  * launcher may end all tasks as soon as one has ended. Returns whether this task printed it. */
 static bool report(const char *what, const char *which, const char *why)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int file = socket(AF_UNIX, SOCK_STREAM, 0);
+	bool prints = claim("start", 0, hash(arguments, strlen(arguments)));
 	struct utsname node;
-	bool prints;
 
-	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "ziastart.%s", arguments);
-	prints = bind(file, (struct sockaddr *)&name, sizeof name) == 0 || errno != EADDRINUSE;
 	uname(&node);
 	if (prints)
 		print_error("%s %s: %s (on %s)\n", what, which, why, node.nodename);
-	sleep(1);
+	sleep_second();
 	return prints;
 }
 
