@@ -27,7 +27,8 @@ exported() {	# FILE
 		grep -vE '^(_|data_start$|opt(arg|err|ind)|stderr|ompi_|MPI|MPICH)' |
 		LC_ALL=C sort | paste -s -d ' ' -
 }
-fences='PMI2_KVS_Fence PMI_Allgather PMI_Barrier PMIx_Fence PMIx_Fence_nb dlsym read write'
+fences="$(sed -n 's/.*{[.]name = "\(.*\)", [.]own.*/\1/p' observe/pmi.c | LC_ALL=C sort |
+	paste -s -d ' ' -) dlsym read write"
 # inspect NAME PROGRAM: strips PROGRAM, and looks at it and at libziaprobe.so, which defines what it
 # must intercept, and belongs to no MPI library
 inspect() {
@@ -160,7 +161,7 @@ export PAD=1
 echo 'int main(void) { return 0; }' | tee ziatest.c >ziaprobe.c
 touch preload/libziaprobe.c explain/run.h prepare/new.h
 echo 'int main(void) { return 0; }' >preload/starter/ziastart.c
-touch observe/world.c observe/ancestry.c observe/launchers.c observe/text.c
+(cd "$top" && echo observe/*.c) | xargs touch
 for dir in one two; do
 	printf '#!/bin/sh\nexec mpicc "$@"\n' >$dir/wrapper
 done
