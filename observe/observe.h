@@ -63,7 +63,6 @@ enum state { STATES(STATE_NAME) };
  * them ---- */
 
 void note_libraries_loaded(void);
-void note_main_entered(void);
 void begin_init(int *argc, char **argv, void *address);
 void end_init(void);
 bool has_right_world(bool *prints);

@@ -32,7 +32,7 @@ void note_libraries_loaded(void)
 }
 
 /* Notes that main has been entered, or that a program has begun to start MPI. */
-void note_main_entered(void)
+static void note_main_entered(void)
 {
 	boot = read_offset(CLOCK_BOOTTIME).value;
 	raw = read_offset(CLOCK_MONOTONIC_RAW);
@@ -79,8 +79,7 @@ void begin_init(int *argc, char **argv, void *address)
 	struct moments moments = {NULL, NULL};
 
 	hold_stderr();
-	if (!this_rank.at[MAIN_ENTERED]) /* libziaprobe.so may have seen MPI_Session_init */
-		note_main_entered();
+	note_main_entered();
 	read_arguments(argc, argv, &run, &moments);
 	arm_alarms(moments);
 	note_entrance(address);

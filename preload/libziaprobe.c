@@ -103,23 +103,21 @@ static bool is_first_rank(void)
  * if it may be a wrapper whose child was measured. */
 static void report_unmeasured(int status, void *unused)
 {
+	const char *advice = "read the program's own messages";
+
 	(void)unused;
 	if (called || !is_task(task) || !is_first_rank() || may_have_had_child())
 		return;
 	status &= 0377; /* as the launcher sees it */
+	if (status == 0)
+		advice = "the program must call MPI_Init, and must be linked dynamically with its "
+			 "MPI library, without RTLD_DEEPBIND";
 	if (unmeasured)
 		print_error("nothing was measured: %s\n", unmeasured);
-	else if (status != 0)
-		print_error("nothing was measured: %s exited with status %d, %.1f s after the "
-			    "start, before Ziatest saw a call to MPI_Init; read the program's own "
-			    "messages\n",
-			    program_name(), status, seconds_since_start());
 	else
-		print_error("nothing was measured: %s exited, %.1f s after the start, before "
-			    "Ziatest saw a call to MPI_Init; the program must call MPI_Init, and "
-			    "must be linked dynamically with its MPI library, without "
-			    "RTLD_DEEPBIND\n",
-			    program_name(), seconds_since_start());
+		print_error("nothing was measured: %s exited with status %d, %.1f s after the "
+			    "start, before Ziatest saw a call to MPI_Init; %s\n",
+			    program_name(), status, seconds_since_start(), advice);
 }
 
 /* Returns whether this process, called NAME, is a launcher, or a daemon of one, rather than a rank.
@@ -322,26 +320,19 @@ EXPORTED int PMPI_Init_thread(int *argc, char ***argv, int required, int *provid
 		     (struct call){argc, argv, true, required, provided, NULL});
 }
 
-/* A program that starts a session first, and calls MPI_Init later, enters MPI here. Its cpu_wait is
- * not known from then on. The handles INFO and HANDLER are passed on as they came. */
+/* The start of a session is not measured. The handles INFO and HANDLER are passed on as they
+ * came. */
 EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 {
-	static char reason[400];
 	__typeof__(MPI_Session_init) *library =
 		(__typeof__(library))original(start_functions, "MPI_Session_init", CALLER);
 
-	if (arguments && !called && !unmeasured) {
-		snprintf(reason, sizeof reason,
-			 "%.250s uses MPI Sessions, which Ziatest cannot measure; measure ziaprobe "
-			 "instead",
-			 program_name());
-		unmeasured = reason;
-		if (start_only && launched_world().rank <= 0)
-			print_error("nothing was measured: %s\n", reason);
-		if (start_only)
+	if (arguments && !called) {
+		unmeasured = "the program uses MPI Sessions; measure ziaprobe instead";
+		if (start_only) {
+			report_unmeasured(1, NULL);
 			_exit(1);
-		note_main_entered();
-		unwatch_thread(); /* because MPI_Init may never be called */
+		}
 	}
 	return library ? library(info, handler, session) : MPI_ERR_OTHER;
 }

@@ -36,7 +36,7 @@ loader="$(python3 -c 'import sys; print(sys.executable)') $tmp/loader.py"
 
 # nothing PROGRAM: a pattern for the line that says so
 nothing() {
-	echo "$error nothing was measured: $1 exited, [0-9.]+ s after the start, before Ziatest .*"
+	echo "$error nothing was measured: $1 exited with status 0, [0-9.]+ s after .* RTLD_DEEPBIND"
 }
 
 # add_cases: adds those that do not depend on the MPI library
@@ -242,7 +242,7 @@ for mpi in mpich openmpi; do
 	if nm -u "$dir/guest" | grep -q MPI_Session_init; then	# MPI 4
 		expect both 0 "$launch ../guest both -n $node" "$result"
 		expect session 0 "../ziatest 2 '$srun' ../guest session" \
-			"$error nothing was measured: guest uses MPI Sessions, .*"
+			"$error nothing was measured: the program uses MPI Sessions; .*"
 	fi
 	# A tracer is preloaded before libziaprobe.so, or the program is linked with it.
 	tracer="REAL_MPI=$library ../ziatest 2 '$srun'"
@@ -274,7 +274,7 @@ for mpi in mpich openmpi; do
 	late unset setup $node "$slept"
 	late 'local' setup $node "$slept"
 	if [ -e "$dir/both" ]; then
-		late both init $node ''	# what it did is not known
+		late both setup $node "$slept"
 	fi
 	if [ $mpi = "$first_mpi" ]; then
 		judge_cases
