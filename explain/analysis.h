@@ -103,6 +103,8 @@ struct outlier {
 	int nodes; /* how many nodes these ranks and its own are on */
 	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */
 	int64_t step; /* the mean us between daemons that were started one after another, or 0 */
+	int64_t *late_by; /* then, of each node: the us by which its daemon came later than its
+			   * turn; 0 if it is not late */
 };
 
 void find_path(const struct run *run, struct path *path);

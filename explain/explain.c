@@ -27,6 +27,7 @@ bool check_run(struct run *run)
 	}
 	free(run->offsets);
 	free(run->values);
+	free(outlier.late_by);
 	return false;
 }
 
@@ -44,5 +45,6 @@ int explain_run(struct run *run)
 		status |= write_ranks(run);
 	free(run->offsets);
 	free(run->values);
+	free(outlier.late_by);
 	return status;
 }

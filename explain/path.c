@@ -55,8 +55,8 @@ int count_late(const struct run *run, const struct outlier *outlier, int block)
 	int64_t least = outlier->phase->us - outlier->excess / 2;
 	int late = 0;
 
-	if (outlier->phase->column == DAEMON && outlier->step > 0) /* No other is late. */
-		return block == outlier->phase->end.rank / run->n ? run->n : 0;
+	if (outlier->phase->column == DAEMON && outlier->late_by)
+		return outlier->late_by[block] >= MAX(outlier->excess / 2, 1) ? run->n : 0;
 	for (int rank = block * run->n; rank < (block + 1) * run->n; rank++)
 		late += find_phase(run, rank, outlier->phase->end.mark).us >= least;
 	return late;
@@ -102,50 +102,58 @@ static int list_daemons(const struct run *run, struct daemon *daemons)
 	return count;
 }
 
-/* A staircase has at least so many nodes, and a median step that ticks cannot have made. */
-enum { STAIRCASE = 5, LEAST_STEP = 2 * TICK };
+/* A staircase has at least so many daemons, and a median step that ticks cannot have made. One of
+ * LEAVERS_PART daemons, and one more, may leave the steps. */
+enum { STAIRCASE = 5, LEAST_STEP = 2 * TICK, LEAVERS_PART = 8 };
 
 /* Returns the mean step of a staircase, in us, or 0 if the launcher did not start its daemons one
  * after another. DAEMONS are COUNT daemons, in the order of their steps. They are a staircase if
- * there are at least STAIRCASE of them, if each was created at most twice the median step (and a
- * tick) after the one before it, and if the last one was created at least LEAST us after the first.
- * One daemon may have a longer step: it is left out of these conditions, and *LATE points to it;
- * otherwise, *LATE is NULL. Its own turn may then be empty, so that another step is twice as long
- * as the others. tools/ziatest/ranks.py has the same rule. */
-static int64_t find_step(const struct daemon *daemons, int count, int64_t least,
-			 const struct daemon **late)
+ * each was created at most twice the median step (and a tick) after the one before it, and if these
+ * steps add up to at least LEAST us. A few daemons may have longer steps: *REGULAR is the number of
+ * the others, and of the first daemon. The turn of a daemon that leaves the steps may be empty, so
+ * that another step is twice as long. tools/ziatest/ranks.py has the same rule. */
+static int64_t find_step(const struct daemon *daemons, int count, int64_t least, int *regular)
 {
-	int64_t median = count >= STAIRCASE ? daemons[count / 2].step : 0;
-	int64_t most = 2 * median + TICK, rise = 0;
+	int64_t median = daemons[count / 2].step, most = 2 * median + TICK, rise = 0;
+	int left = count;
 
-	*late = NULL;
-	if (median < LEAST_STEP)
-		return 0;
-	if (daemons[count - 1].step > most) {
-		*late = daemons + --count;
-		most += median;
-	}
-	for (int i = 1; i < count; i++)
+	if (daemons[count - 1].step > most)
+		do
+			left--;
+		while (daemons[left - 1].step > most + median);
+	for (int i = 1; i < left; i++)
 		rise += daemons[i].step;
-	if (count < STAIRCASE || daemons[count - 1].step > most || rise < least)
+	*regular = left;
+	if (count - left > 1 + count / LEAVERS_PART || median < LEAST_STEP || rise < least)
 		return 0;
-	return rise / (count - 1);
+	return rise / (left - 1);
 }
 
 /* If daemons were started one after another, stores their step in OUTLIER: a node is not slow
- * merely because other nodes come first. A daemon that came at least LEAST us later than its turn
- * is the outlier. */
+ * merely because other nodes come first. The daemons that came at least LEAST us later than their
+ * turn are late, and the latest of them is the outlier. */
 static void find_staircase(const struct run *run, int64_t least, struct outlier *outlier)
 {
 	static struct phase phase; /* outlier->phase may point to it */
-	struct daemon *daemons = run->new_array(run->size / run->n, sizeof *daemons);
-	const struct daemon *late;
+	int nodes = run->size / run->n, regular = 0;
+	struct daemon *daemons = run->new_array(nodes, sizeof *daemons);
+	int count = list_daemons(run, daemons);
 
-	outlier->step = find_step(daemons, list_daemons(run, daemons), least, &late);
-	if (outlier->step > 0 && late && late->step - outlier->step >= least) {
-		phase = find_phase(run, late->rank, PARENT_CREATED);
-		outlier->phase = &phase;
-		outlier->excess = late->step - outlier->step;
+	if (count >= STAIRCASE)
+		outlier->step = find_step(daemons, count, least, &regular);
+	if (outlier->step > 0)
+		outlier->late_by = run->new_array(nodes, sizeof *outlier->late_by);
+	for (int i = count - 1; outlier->step > 0 && i >= regular; i--) {
+		int64_t late_by = daemons[i].step - outlier->step;
+
+		if (late_by < least)
+			break;
+		outlier->late_by[daemons[i].rank / run->n] = late_by;
+		if (i == count - 1) {
+			phase = find_phase(run, daemons[i].rank, PARENT_CREATED);
+			outlier->phase = &phase;
+			outlier->excess = late_by;
+		}
 	}
 	free(daemons);
 }
@@ -156,7 +164,7 @@ static void find_staircase(const struct run *run, int64_t least, struct outlier 
  * an outlier. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
-	struct outlier outlier = {NULL, 0, 0, 0, COLUMNS, 0};
+	struct outlier outlier = {.kind = COLUMNS};
 	const struct phase *phase;
 
 	for (phase = path->phase + path->first; phase < path->phase + PHASES; phase++) {

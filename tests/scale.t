@@ -68,23 +68,22 @@ class Reports(tap.Case):
         lines = self.report(ms=700000)
         self.assertEqual((lines['outlier'], 'next' in lines), ('none', False))
 
-    def stairs(self, phase='', ms=0, nodes=0):
+    def stairs(self, phase='', ms=0, nodes=0, count=1):
         """Reports a launch whose daemons are started one after another, in an arbitrary order, in
-        steps that differ by up to a quarter. PHASE of one of the nodes takes MS longer; if it is
-        the daemon, the later daemons are late, too. Returns the lines, the late node and the number
-        of nodes."""
+        steps that differ by up to a quarter. PHASE of COUNT of the nodes takes MS longer; if it is
+        the daemon, the later daemons are late, too. Returns the lines, the late nodes and the
+        number of nodes."""
         nodes = nodes or dice().choice([nodes for nodes in range(10, 43) if nodes % 7])
-        step, late = dice().randint(600, 1500), dice().randint(1, nodes)
-        turns = [(node * 7 + 3) % nodes for node in range(1, nodes + 1)]
-        if phase == 'daemon' and turns[late - 1] == 0:
-            late = late % nodes + 1  # All others wait for the first one.
-        if phase == 'spawn':
-            late = turns.index(nodes - 1) + 1
+        step = dice().randint(12000, 30000) // nodes
+        turns = [(7 * node + 3) % nodes for node in range(nodes)]
+        # All others wait for the first daemon. The process of the last one ends the launch.
+        late = [nodes - 1] if phase == 'spawn' else dice().sample(range(1, nodes), count)
         ahead = ['%d:daemon:%d' % (node, step * (turn + dice().random() / 4) + (
-            ms if phase == 'daemon' and turn >= turns[late - 1] else 0))
+            ms * sum(turn >= first for first in late) if phase == 'daemon' else 0))
             for node, turn in enumerate(turns, 1)]
+        late = sorted(turns.index(turn) + 1 for turn in late)
         if phase == 'spawn':
-            ahead.append('%d:spawn:%d' % (late, ms))
+            ahead.append('%d:spawn:%d' % (late[0], ms))
         return self.report(nodes=nodes, ms=20000, late=' '.join(ahead)), late, nodes
 
     @each(('five nodes', 5), ('many nodes', 0), ('many other nodes', 0))
@@ -97,14 +96,22 @@ class Reports(tap.Case):
         lines, _, _ = self.stairs(nodes=4)
         self.assertNotIn('one after another', lines['outlier'])
 
-    @each(('a daemon', 'daemon', 'later than its turn'), ('another daemon', 'daemon', 'later than '
-          'its turn'), ('a process', 'spawn', 'above the median'))
-    def is_late_on_a_staircase(self, phase, how):
-        lines, late, nodes = self.stairs(phase, 20000)
+    @each(('a daemon', 'daemon', 'later than its turn'), ('a daemon of five', 'daemon',
+          'later than its turn', 5), ('a process', 'spawn', 'above the median'))
+    def is_late_on_a_staircase(self, phase, how, nodes=0):
+        lines, [late], nodes = self.stairs(phase, 20000, nodes)
         self.matches(lines['outlier'], '%s of rank %d on n%d and 1 more rank there, ... s %s; %s'
                      % (phase, 2 * late - 2, late, how, STAIRS))
         self.matches(self.slow_nodes(), '...\nSlow nodes: 1 of %d, n%d; ...\nThe launcher started '
                      '...' % (nodes, late))
+
+    def test_two_daemons_are_late_on_a_staircase(self):
+        lines, (one, other), nodes = self.stairs('daemon', 20000, count=2)
+        names = 'n[%d%s%d]' % (one, '-' if other == one + 1 else ',', other)
+        self.matches(lines['outlier'], 'daemon of rank ... and 3 more ranks, on 2 of %d nodes (%s),'
+                     ' ... later than its turn; %s' % (nodes, names, STAIRS))
+        self.matches(self.slow_nodes(), '...\nSlow nodes: 2 of %d, %s; ...\nThe launcher started '
+                     '...' % (nodes, names))
 
     @each(('s', 100000, 3000, '3000.000 ms ... behind ...; the corrected time is 100.000 s'),
           ('a day', 1000, 86400000, '86400000.000 ms ...; the corrected time is 1000.00 ms'))

@@ -1378,6 +1378,16 @@ class Pictures(Case):
         self.run_summarize('--pictures', 'row', 'row.csv')
         self.assertEqual(self.texts('row/nodes.svg')[-2:], labels)
 
+    def names_no_domain(self):
+        """Looks at pictures of names that would be cut, and differ only before their domain."""
+        host, late = 'rack01-chassis02-node%d.' + 'cluster.' * 4 + 'org', dice().sample(range(1, 9), 2)
+        write('far.csv', archive.ranks(1, nodes=9, ms=23000, host=host,
+                                       late=' '.join(f'{node}:init:37000' for node in late)))
+        self.run_summarize('--pictures', 'far', 'far.csv')
+        for node in late:
+            self.assertIn('slow: rack01-chassis02-node%d' % node, self.texts('far/ranks.svg'))
+        self.assertNotIn('cluster', tap.read('far/ranks.svg'))
+
     def test_long_times_and_names(self):
         write('long.csv', archive.ranks(1, nodes=9, ms=230000, host='x' * 63 + '%d',
                                         late='2-8/2:init:370000'))
@@ -1385,6 +1395,7 @@ class Pictures(Case):
         texts = self.texts('long/ranks.svg')
         self.assertEqual(texts[0], 'Slow: 4 of 9 nodes, in init: %s[2,4,6,8]' % ('x' * 63))
         self.assertIn('slow: %s...%s8' % ('x' * 16, 'x' * 22), texts)
+        self.names_no_domain()
         self.assertEqual([text for text in texts if text.endswith(' s')][:3],
                          ['0 s', '100 s', '200 s'])
         self.assertIn('600.0 s', texts)

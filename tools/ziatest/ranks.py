@@ -16,7 +16,8 @@ PARTS = 'daemon + spawn', 'exec', 'setup', 'init', 'exchange'
 # A node is late in a part if it exceeds the median of all nodes by at least LATE of the time of the
 # launch, and by at least TICKS ms: daemon, spawn and exec are measured in ticks of 10 ms.
 LATE, TICKS, TICK = 0.1, 20, 10
-STAIRCASE = 5  # nodes, at least
+STAIRCASE = 5  # daemons, at least
+LEAVERS_PART = 8  # one of so many daemons, and one more, may leave the steps
 # HOSTS are a node's name and perhaps its partner's. PART has the largest excess, MOST. EXCESS is
 # that of each part.
 Node = collections.namedtuple('Node', 'hosts part excess most')
@@ -104,28 +105,29 @@ class Ranks:
 
 def find_staircase(daemons, least):
     """Returns (mean step, {place: ms}) if the launcher started its DAEMONS one after another. This
-    is so if there are at least STAIRCASE daemons, if each was created at most twice the median step
-    (and a tick) after the one before it, if that step has two ticks or more, and if the last one
-    was created at least LEAST ms after the first. One daemon may have a longer step: it is left out
-    of these conditions, and the dict has its place, and how much later than its turn it came.
-    Otherwise, returns (NaN, {}).
-    explain/path.c has the same rule."""
+    is so if there are at least STAIRCASE of them, if each was created at most twice the median step
+    (and a tick) after the one before it, if that step has two ticks or more, and if these steps add
+    up to LEAST ms or more. One of LEAVERS_PART daemons, and one more, may have a longer step: they
+    are left out of these conditions, and the dict has their places, and how much later than their
+    turn they came. Otherwise, returns (NaN, {}). explain/path.c has the same rule."""
     order = sorted((round(1000 * created), place)  # in us, without errors of rounding
                    for place, created in enumerate(daemons) if created == created)
     steps = sorted((after - before, place) for (before, _), (after, place) in zip(order, order[1:]))
-    if not steps[STAIRCASE - 2:]:
+    if len(order) < STAIRCASE:
         return math.nan, {}
-    median_step, (last, place) = steps[(len(steps) - 1) // 2][0], steps[-1]
+    median_step = steps[(len(steps) - 1) // 2][0]
     most = 2 * median_step + 1000 * TICK
-    leaves = last > most
-    if leaves:
-        most += median_step  # Its own turn may be empty.
-    regular = [step for step, _ in (steps[:-1] if leaves else steps)]
-    if len(regular) < STAIRCASE - 1 or regular[-1] > most or sum(regular) < 1000 * least or \
-            median_step < 2000 * TICK:
+    leavers = []
+    if steps[-1][0] > most:  # The turn of a daemon that leaves the steps may be empty.
+        leavers = [steps.pop()]
+        while steps[-1][0] > most + median_step:
+            leavers.append(steps.pop())
+    rise = sum(step for step, _ in steps)
+    if len(leavers) > 1 + len(order) // LEAVERS_PART or median_step < 2000 * TICK or \
+            rise < 1000 * least:
         return math.nan, {}
-    usual = sum(regular) / len(regular)
-    return usual / 1000, {place: (last - usual) / 1000} if leaves else {}
+    usual = rise / len(steps)
+    return usual / 1000, {place: (step - usual) / 1000 for step, place in leavers}
 
 def least_lateness(time):
     """The smallest excess, in ms, that makes a node late in a launch that takes TIME"""

@@ -2,7 +2,7 @@
 import collections
 
 from .draw import draw_bars, draw_nodes
-from .names import fold_within
+from .names import common_domain, fold_within, without_domain
 from .ranks import PARTS, median
 from .rows import RANK_PHASES, known
 from .text import duration, ms, table
@@ -33,30 +33,36 @@ def slow_lines(slow, count, launches):
             f'{duration(median(steps))} apart on average'
         yield text[:1].upper() + text[1:]
 
-def slow_title(slow, count):
-    """The title of a picture of COUNT nodes"""
+def slow_title(slow, hosts):
+    """The title of a picture of HOSTS"""
+    count, domain = len(hosts), common_domain(hosts)
     if count < 3:
         return 'With fewer than three nodes, none can be called slow'
     if not slow:
         return f'None of {count} nodes is slow'
     if len(slow) == 1:
-        return f'Slow: {" with ".join(slow[0].hosts)}; {slow[0].part} took ' \
-            f'{duration(slow[0].most)} longer than on the median node'
+        names = ' with '.join(without_domain(host, domain) for host in slow[0].hosts)
+        return f'Slow: {names}; {slow[0].part} took {duration(slow[0].most)} longer than on the ' \
+            'median node'
     (part, of_nodes), *_ = collections.Counter(node.part for node in slow).most_common(1)
     mostly = 'mostly ' * (of_nodes < len(slow))
-    hosts = hosts_of(slow)
-    return f'Slow: {len(hosts)} of {count} nodes, {mostly}in {part}: {fold_within(hosts, 80)}'
+    names = {without_domain(host, domain) for host in hosts_of(slow)}
+    return f'Slow: {len(names)} of {count} nodes, {mostly}in {part}: {fold_within(names, 80)}'
 
 def ranks_picture(about, ranks):
     """Returns the name and the lines of a picture of the ranks of a launch."""
-    late = {node.hosts[0]: ' with '.join(node.hosts) for node in ranks.late}
-    bars = [('slow: ' + late[rank.host] if rank.host in late else mark + rank.host,
+    domain = common_domain(ranks.hosts)
+    late = {node.hosts[0]: ' with '.join(without_domain(host, domain) for host in node.hosts)
+            for node in ranks.late}
+    bars = [('slow: ' + late[rank.host] if rank.host in late
+             else mark + without_domain(rank.host, domain),
              rank.host in late, rank) for mark, rank in ranks.bars]
-    return 'ranks.svg', draw_bars(slow_title(ranks.late, len(ranks.hosts)),
+    return 'ranks.svg', draw_bars(slow_title(ranks.late, ranks.hosts),
                                   f'{about}; each bar is the slowest rank of a node', RANK_PHASES,
                                   bars)
 
 def nodes_picture(about, slow, nodes, time):
     """Returns the name and the lines of a picture of all NODES, of which some are SLOW, in a launch
     that takes TIME."""
-    return 'nodes.svg', draw_nodes(slow_title(slow, len(nodes)), about, time, nodes)
+    return 'nodes.svg', draw_nodes(slow_title(slow, [node.hosts[0] for node in nodes]), about,
+                                   time, nodes)
