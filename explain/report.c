@@ -98,7 +98,7 @@ static void print_shared_cpus(const struct run *run, int rank)
 	if (first->parent_cpus > cpus)
 		fprintf(out, "; %s, their parent, may use %d", first->parent, first->parent_cpus);
 	else if (first->parent_cpus > 0)
-		fprintf(out, "; %s, their parent, is also limited to %d", first->parent, cpus);
+		fprintf(out, "; %s, their parent, may use no more", first->parent);
 	fputc(')', out);
 }
 

@@ -112,7 +112,7 @@ for mpi in mpich openmpi; do
 		skip "$mpi: the CPUs of the daemon" 'this machine has only one CPU'
 	else
 		ok "$mpi: the daemon is bound, and so are the ranks" poll 100 \
-			shared "taskset -c $cpu $alone" 'their parent, is also limited to 1'
+			shared "taskset -c $cpu $alone" 'their parent, may use no more'
 		ok "$mpi: only the ranks are bound" poll 100 \
 			shared "$alone {} taskset -c $cpu" "their parent, may use $(nproc)"
 	fi
