@@ -78,12 +78,15 @@ static int ends_in_pipe(char *line)
 			    "|`[^`]*`"
 			    "|[$]?[(][^()\"'`]*[)]"
 			    "|[$][{][^{}\"'`]*[}]";
+	/* A comment or a line end may follow the |; a redirection may contain a | or an &. */
+	const char *last_pipe = "(^|[^|>])[|]&?([ \t\n]|#[^\n]*\n)*"
+				"([^|;&)\n]|[<>]&|&>|>[|])*$";
 	regex_t groups, pipe;
 	regmatch_t found;
 	int is_pipe;
 
 	if (!strchr(line, '|') || regcomp(&groups, group, REG_EXTENDED) != 0 ||
-	    regcomp(&pipe, "(^|[^|>])[|]&?([^|;&)\n]|>&)*$", REG_EXTENDED | REG_NOSUB) != 0)
+	    regcomp(&pipe, last_pipe, REG_EXTENDED | REG_NOSUB) != 0)
 		return 0;
 	while (regexec(&groups, line, 1, &found, 0) == 0) {
 		line[found.rm_so] = 'x';

@@ -319,15 +319,25 @@ cd "$here" || exit 1
 
 # A pipe would take N and the probe, and tee would overwrite the probe.
 files=$(ls -l)
+refused() {	# LAUNCHER
+	run ziatest 4 "$1"
+	is "a pipe is refused: $(echo "$1" | tr '\n' ' ')" "$out/$err/$status" "/ziatest: error: the \
+launch line ends with a pipe, whose last command would get N and ziaprobe as arguments; put the \
+pipe after ziatest, as in './ziatest N \"...\" 2>&1 | tee log', or into a script/2"
+}
+refused 'fake |
+ tee log'
+refused 'fake | # a comment
+tee log'
 while IFS= read -r launcher; do
-	run ziatest 4 "$launcher"
-	is "a pipe is refused: $launcher" "$out/$err/$status" "/ziatest: error: the launch line \
-ends with a pipe, whose last command would get N and ziaprobe as arguments; put the pipe after \
-ziatest, as in './ziatest N \"...\" 2>&1 | tee log', or into a script/2"
+	refused "$launcher"
 done <<'END'
 fake|tee log
 fake |& tee log
 fake | tee log >&2
+fake | tee log 0<&0
+fake | tee log &>out
+fake | tee >|log
 fake '"' | tee log '"'
 fake "'" | tee log "'"
 fake `echo "a"` | tee log
