@@ -100,10 +100,23 @@ const char *describe_task(void)
 	static char text[1000];
 
 	identify(this_process(), text, sizeof text);
-	for (int i = 0; i < LAUNCHERS; i++)
+	for (int i = 0; i < LAUNCHERS; i++) {
+		describe_variable(launchers[i].size, text + strlen(text),
+				  sizeof text - strlen(text));
 		for (const char *const *name = launchers[i].launch; *name; name++)
 			describe_variable(*name, text + strlen(text), sizeof text - strlen(text));
+	}
 	return text;
+}
+
+/* Returns whether the variable NAME is set, and has another value than when describe_task()
+ * returned TASK. */
+static bool has_changed(const char *name, const char *task)
+{
+	char text[300];
+
+	describe_variable(name, text, sizeof text);
+	return !strstr(task, text);
 }
 
 /* Returns whether PROCESS is the task that called describe_task(), which returned TASK. */
@@ -123,22 +136,22 @@ bool is_task(const char *task)
 
 /* Returns whether this process belongs to another launch, started by TASK or by a descendant of
  * TASK. TASK may be NULL. Another launch has another identifier, except that launches of MPICH's
- * hydra have none. So a process also belongs to another launch if there is a daemon of hydra
- * between it and TASK. Returns false if the ancestors cannot be seen, as in a container with a PID
- * namespace of its own. */
+ * hydra have none. So a process also belongs to another launch if it has been told another size, or
+ * if there is a daemon of hydra between it and TASK. Returns false if the sizes are equal, and the
+ * ancestors cannot be seen, as in a container with a PID namespace of its own. */
 bool is_of_other_launch(const char *task)
 {
 	struct process process;
-	char text[300];
 
 	if (!task)
 		return false;
-	for (int i = 0; i < LAUNCHERS; i++)
-		for (const char *const *name = launchers[i].launch; *name; name++) {
-			describe_variable(*name, text, sizeof text);
-			if (!strstr(task, text))
+	for (int i = 0; i < LAUNCHERS; i++) {
+		if (has_changed(launchers[i].size, task))
+			return true;
+		for (const char *const *name = launchers[i].launch; *name; name++)
+			if (has_changed(*name, task))
 				return true;
-		}
+	}
 	process = this_process();
 	for (int i = 0; i < ANCESTORS && process.id > 0 && !is_same(process, task); i++) {
 		process = read_parent(process);

@@ -40,10 +40,10 @@ int wire_nodes(void)
 		return NOT_TOLD;
 	for (at++; (at = strchr(at, '(')); at++) {
 		char *end;
-		long first = strtol(at + 1, &end, 10);
+		unsigned long first = strtoul(at + 1, &end, 10);
 
 		if (*end == ',')
-			nodes = MAX(nodes, (int)(first + strtol(end + 1, NULL, 10)));
+			nodes = MAX(nodes, (int)(first + strtoul(end + 1, NULL, 10)));
 	}
 	return nodes;
 }

@@ -130,8 +130,8 @@ static bool is_launcher(const char *name)
 	return (launcher && launcher != launchers + FLUX) || launcher_of_daemon(name);
 }
 
-/* Notes that the libraries are loaded. If this process is a launcher, prints a warning, and keeps
- * this library and our start from what it starts. There is no warning for orted, which MPI itself
+/* Notes that the libraries are loaded. If this process is a launcher, prints a warning, once per
+ * node while it runs, and keeps this library and our start from what it starts. There is no warning for orted, which MPI itself
  * starts, or for sbatch, whose job nobody waits for. Leaves errno as it was. */
 __attribute__((constructor)) static void begin_process(void)
 {
@@ -140,8 +140,8 @@ __attribute__((constructor)) static void begin_process(void)
 
 	read_environment();
 	if (arguments && !called && is_launcher(name)) {
-		if (launched_world().rank <= 0 && launcher_of_command(name) &&
-		    strcmp(name, "sbatch") != 0)
+		if (launcher_of_command(name) && strcmp(name, "sbatch") != 0 &&
+		    claim("launcher", 0, hash(arguments, strlen(arguments))))
 			print_warning(
 				"%s runs within the measured launch; the ranks that it starts "
 				"are not measured; to measure them, put ziatest directly "

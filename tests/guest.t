@@ -211,6 +211,21 @@ for mpi in mpich openmpi; do
 	odd="../odd $personality ${near#* }"
 	expect odd-task 0 "../ziatest srun -N 1 -n 1 -- $odd ../guest plain" "?$within" "$other"
 	expect odd-twice 0 "../ziatest -- sh ../twice $odd ../guest plain" "$other" "$other"
+	if [ $mpi = mpich ]; then	# whose daemon has an unknown name, too
+		mkdir "$dir/renamed"
+		cp "$program" "$dir/renamed/odd"
+		cp "$dir/hydra_pmi_proxy" "$dir/renamed/spawner"
+		printf '#!/bin/sh\nexec %s/renamed/spawner "$@"\n' "$dir" >"$dir/renamed/hydra_pmi_proxy"
+		chmod +x "$dir/renamed/hydra_pmi_proxy"
+		expect odd-daemon 0 "../ziatest -- sh ../twice ../renamed/odd ${near#* } \
+			../guest plain" "$other" "$other"
+	fi
+	# A launcher that a rank other than 0 starts is named, too.
+	draw_number 5
+	printf '%s\n' "if [ \$SLURM_PROCID = $drawn ]; then" \
+		"	${near%% *} --version >/dev/null" 'fi' 'exec "$@"' >"$dir/some"
+	expect some-rank 0 "../ziatest -q srun -N 3 -n 6 --ntasks-per-node 2 -- \
+		sh ../some ../guest plain" "$within" "$result"
 	expect odd-some 0 "ssh n1 \"cd '$dir/odd-some' && ../ziatest -q -- \
 		../odd $personality ${both#* } 2 ../guest plain\"" "$other"
 	expect odd-launcher 0 "srun -N 1 -n 1 $odd \

@@ -16,7 +16,9 @@ library      syscall:gettid open:schedstat work REALTIME
 # The program calls MPI_Init: is it to be measured, and in which locale?
 library      getenv:ZIAPROBE getenv:ZIASTART
 # Does this process belong to the launch? Yes: the launcher itself has started it.
-library      getenv:PMIX_NAMESPACE getenv:PALS_APID getenv:FLUX_JOB_ID getenv:SLURM_JOB_ID
+library      getenv:OMPI_COMM_WORLD_SIZE getenv:PMIX_NAMESPACE getenv:PMI_SIZE getenv:PALS_APID
+library      getenv:FLUX_JOB_SIZE getenv:FLUX_JOB_ID getenv:JSM_NAMESPACE_SIZE
+library      getenv:SLURM_STEP_NUM_TASKS getenv:SLURM_JOB_ID
 library      getenv:SLURM_STEP_ID fopen:stat
 library      uselocale
 # MPI_Init: is stderr open?
