@@ -103,7 +103,7 @@ struct record {
 	char parent[16]; /* the name of the launcher's daemon or, if none is seen, of the parent;
 			  * truncated by the kernel */
 	int parent_cpus; /* the number of CPUs on which that process may run; 0 if not known */
-	bool daemons_wait; /* whether the parent waited for all other daemons before it created this */
+	bool daemons_wait; /* whether the parent first waited for all other daemons */
 	bool daemon_is_new; /* whether the parent is a daemon of this launch alone */
 	bool on_launch_node; /* whether ziatest ran on this node */
 	bool interrupted; /* by --where, while it worked in MPI_Init */

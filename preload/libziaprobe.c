@@ -131,8 +131,9 @@ static bool is_launcher(const char *name)
 }
 
 /* Notes that the libraries are loaded. If this process is a launcher, prints a warning, once per
- * node while it runs, and keeps this library and our start from what it starts. There is no warning for orted, which MPI itself
- * starts, or for sbatch, whose job nobody waits for. Leaves errno as it was. */
+ * node while it runs, and keeps this library and our start from what it starts. There is no warning
+ * for orted, which MPI itself starts, or for sbatch, whose job nobody waits for. Leaves errno as it
+ * was. */
 __attribute__((constructor)) static void begin_process(void)
 {
 	const char *name = program_invocation_short_name;

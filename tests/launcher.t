@@ -321,9 +321,9 @@ cd "$here" || exit 1
 files=$(ls -l)
 refused() {	# LAUNCHER
 	run ziatest 4 "$1"
-	is "a pipe is refused: $(echo "$1" | tr '\n' ' ')" "$out/$err/$status" "/ziatest: error: the \
-launch line ends with a pipe, whose last command would get N and ziaprobe as arguments; put the \
-pipe after ziatest, as in './ziatest N \"...\" 2>&1 | tee log', or into a script/2"
+	is "a pipe is refused: $(echo "$1" | tr '\n' ' ')" "$out/$err/$status" "/ziatest: error: \
+the launch line ends with a pipe, whose last command would get N and ziaprobe as arguments; put \
+the pipe after ziatest, as in './ziatest N \"...\" 2>&1 | tee log', or into a script/2"
 }
 refused 'fake |
  tee log'

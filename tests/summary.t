@@ -1380,7 +1380,8 @@ class Pictures(Case):
 
     def names_no_domain(self):
         """Looks at pictures of names that would be cut, and differ only before their domain."""
-        host, late = 'rack01-chassis02-node%d.' + 'cluster.' * 4 + 'org', dice().sample(range(1, 9), 2)
+        host = 'rack01-chassis02-node%d.' + 'cluster.' * 4 + 'org'
+        late = dice().sample(range(1, 9), 2)
         write('far.csv', archive.ranks(1, nodes=9, ms=23000, host=host,
                                        late=' '.join(f'{node}:init:37000' for node in late)))
         self.run_summarize('--pictures', 'far', 'far.csv')
