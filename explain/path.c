@@ -56,7 +56,7 @@ int count_late(const struct run *run, const struct outlier *outlier, int block)
 	int late = 0;
 
 	if (outlier->phase->column == DAEMON && outlier->late_by)
-		return outlier->late_by[block] >= MAX(outlier->excess / 2, 1) ? run->n : 0;
+		return outlier->late_by[block] >= outlier->excess / 2 ? run->n : 0;
 	for (int rank = block * run->n; rank < (block + 1) * run->n; rank++)
 		late += find_phase(run, rank, outlier->phase->end.mark).us >= least;
 	return late;
@@ -109,24 +109,24 @@ enum { STAIRCASE = 5, LEAST_STEP = 2 * TICK, LEAVERS_PART = 8 };
 /* Returns the mean step of a staircase, in us, or 0 if the launcher did not start its daemons one
  * after another. DAEMONS are COUNT daemons, in the order of their steps. They are a staircase if
  * each was created at most twice the median step (and a tick) after the one before it, and if these
- * steps add up to at least LEAST us. A few daemons may have longer steps: *REGULAR is the number of
- * the others, and of the first daemon. The turn of a daemon that leaves the steps may be empty, so
- * that another step is twice as long. tools/ziatest/ranks.py has the same rule. */
+ * steps add up to at least LEAST us. A few daemons may leave the steps: *REGULAR is the number of
+ * the others, including the first daemon, which has no step. The turn of a daemon that leaves the
+ * steps may be empty, so the others may then have steps of three times the median.
+ * tools/ziatest/ranks.py has the same rule. */
 static int64_t find_step(const struct daemon *daemons, int count, int64_t least, int *regular)
 {
 	int64_t median = daemons[count / 2].step, most = 2 * median + TICK, rise = 0;
-	int left = count;
 
+	*regular = count;
 	if (daemons[count - 1].step > most)
 		do
-			left--;
-		while (daemons[left - 1].step > most + median);
-	for (int i = 1; i < left; i++)
+			--*regular;
+		while (daemons[*regular - 1].step > most + median);
+	for (int i = 1; i < *regular; i++)
 		rise += daemons[i].step;
-	*regular = left;
-	if (count - left > 1 + count / LEAVERS_PART || median < LEAST_STEP || rise < least)
+	if (count - *regular > 1 + count / LEAVERS_PART || median < LEAST_STEP || rise < least)
 		return 0;
-	return rise / (left - 1);
+	return rise / (*regular - 1);
 }
 
 /* If daemons were started one after another, stores their step in OUTLIER: a node is not slow
@@ -141,16 +141,16 @@ static void find_staircase(const struct run *run, int64_t least, struct outlier 
 
 	if (count >= STAIRCASE)
 		outlier->step = find_step(daemons, count, least, &regular);
-	if (outlier->step > 0)
+	if (outlier->step > 0) {
 		outlier->late_by = run->new_array(nodes, sizeof *outlier->late_by);
-	for (int i = count - 1; outlier->step > 0 && i >= regular; i--) {
-		int64_t late_by = daemons[i].step - outlier->step;
+		for (const struct daemon *daemon = daemons + regular; daemon < daemons + count;
+		     daemon++) { /* the latest one last */
+			int64_t late_by = daemon->step - outlier->step;
 
-		if (late_by < least)
-			break;
-		outlier->late_by[daemons[i].rank / run->n] = late_by;
-		if (i == count - 1) {
-			phase = find_phase(run, daemons[i].rank, PARENT_CREATED);
+			if (late_by < least)
+				continue;
+			outlier->late_by[daemon->rank / run->n] = late_by;
+			phase = find_phase(run, daemon->rank, PARENT_CREATED);
 			outlier->phase = &phase;
 			outlier->excess = late_by;
 		}

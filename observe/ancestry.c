@@ -207,7 +207,7 @@ bool was_created_by_daemon(int64_t since, int64_t boot)
 {
 	struct pair created = find_created(this_pair(), since - boot, -1);
 
-	return created.child.born - TICK / 2 >= since - boot &&
+	return created.child.born >= since - boot + TICK / 2 &&
 	       launcher_of_daemon(created.parent.name);
 }
 
@@ -250,7 +250,8 @@ void read_creation(struct record *record, int64_t boot)
 	struct pair created = find_created(own, record->at[START] - 2 * TICK - boot, launcher_id);
 	const struct launcher *parent = launcher_of_daemon(own.parent.name);
 	const struct launcher *creator = launcher_of_daemon(created.parent.name);
-	int64_t oldest = parent && parent->daemons_are_new ? own.parent.born : own.child.born;
+	bool is_new = parent && parent->daemons_are_new && own.parent.born != UNKNOWN;
+	int64_t oldest = is_new ? own.parent.born : own.child.born;
 
 	/* Main is always entered after the start. If ziatest's launcher created this process or its
 	 * new daemon, that happened after the start, too. */

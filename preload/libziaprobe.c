@@ -330,10 +330,10 @@ EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 
 	if (arguments && !called) {
 		unmeasured = "the program uses MPI Sessions; measure ziaprobe instead";
-		if (start_only) {
-			report_unmeasured(1, NULL);
+		if (start_only && launched_world().rank <= 0)
+			print_error("nothing was measured: %s\n", unmeasured);
+		if (start_only)
 			_exit(1);
-		}
 	}
 	return library ? library(info, handler, session) : MPI_ERR_OTHER;
 }

@@ -88,10 +88,8 @@ static char *absolute(char *name)
  * a number and is no program. */
 static int is_n(const char *word)
 {
-	static const char digits[] = "+ 0123456789";
-
-	return word &&
-	       (!word[strspn(word, digits + 2)] || (strchr(digits, *word) && !find_program(word)));
+	return word && (!word[strspn(word, "0123456789")] ||
+			(strchr("+ 0123456789", *word) && !find_program(word)));
 }
 
 /* Appends OPTION and its VALUE, which may be NULL, to LIST. If VALUE is wrong, prints an error and

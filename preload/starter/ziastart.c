@@ -62,6 +62,7 @@ static void __attribute__((noreturn)) fail_without_library(const char *path)
 	const char *step = getenv("SLURM_STEP_ID"), *outer = getenv("OMPI_ZIATEST_STEP");
 	const char *node = getenv("SLURM_NODEID");
 
+	access(path, R_OK); /* sets errno */
 	if (!report("cannot read", path,
 		    text("%s; make its directory visible on all nodes, and inside containers",
 			 strerror(errno))) ||
