@@ -3,7 +3,7 @@
  *
  * ziastart preloads the library into the user's program, and passes ziaprobe's arguments in the
  * environment variable ZIAPROBE, separated by commas. The library defines the functions that start
- * MPI. The first call of any of them is carried out; then the benchmark of ziaprobe.c runs with
+ * MPI. The first call to any of them is carried out; then the benchmark of ziaprobe.c runs with
  * these arguments. After that, the program goes on as if the library were not there. Errors are
  * printed, but have no other effect, except that the job ends if memory is short, and ranks end if
  * the timeout expires. With --start-only, the program ends after its start.
@@ -28,7 +28,7 @@ static char *arguments; /* the value of ZIAPROBE, or NULL if this process is not
 static atomic_bool called; /* set by the first call, which is measured */
 static bool start_only; /* whether --start-only is among the arguments */
 static const char *task; /* the value of ZIASTART, or NULL */
-static const char *unmeasured; /* why a call to start MPI was not measured, or NULL */
+static const char *unmeasured; /* why a call that starts MPI was not measured, or NULL */
 
 /* Copies ZIAPROBE and ZIASTART, because the program may empty its environment. */
 static void read_environment(void)
@@ -69,8 +69,8 @@ static void clean_environment(void)
 	free(kept);
 }
 
-/* Returns whether this process may have had a child. A child that was waited for has page
- * faults. If this process ignores SIGCHLD, children leave no trace. */
+/* Returns whether this process may have had a child. Any child that was waited for has added to the
+ * count of page faults. If this process ignores SIGCHLD, children leave no trace. */
 static bool may_have_had_child(void)
 {
 	struct sigaction action;
@@ -121,8 +121,8 @@ static void report_unmeasured(int status, void *unused)
 }
 
 /* Returns whether this process, called NAME, is a launcher, or a daemon of one, rather than a rank.
- * The command flux does not count, because 'flux python' may be a rank. is_of_other_launch() finds
- * the ranks that such a launcher has started. */
+ * The command flux does not count, because 'flux python' may be a rank. is_of_other_launch()
+ * recognises the ranks that a flux within the launch has started. */
 static bool is_launcher(const char *name)
 {
 	const struct launcher *launcher = launcher_of_command(name);
@@ -131,9 +131,9 @@ static bool is_launcher(const char *name)
 }
 
 /* Notes that the libraries are loaded. If this process is a launcher, prints a warning, once per
- * node while it runs, and keeps this library and our start from what it starts. There is no warning
- * for orted, which MPI itself starts, or for sbatch, whose job nobody waits for. Leaves errno as it
- * was. */
+ * node while the launcher runs, and removes this library and our variables from the environment of
+ * what it starts. There is no warning for orted, which MPI itself starts, or for sbatch, because
+ * nobody waits for its job. Leaves errno unchanged. */
 __attribute__((constructor)) static void begin_process(void)
 {
 	const char *name = program_invocation_short_name;
@@ -181,8 +181,8 @@ static int carry_out(const struct call *call)
 }
 
 /* Returns whether MPI has been started. A stub for serial builds returns success without starting
- * it, even if an MPI library is loaded. Then prints an error: once per job or, if ranks are not
- * known, in every process. */
+ * it, even if an MPI library is loaded. If MPI has not been started, prints an error: once per job
+ * or, if ranks are not known, in every process. */
 static bool is_mpi_started(void)
 {
 	int is_started = 0;
@@ -203,8 +203,9 @@ static void end_at_once(int signal)
 	_exit(final_status);
 }
 
-/* Ends the program with STATUS because only its start is wanted. No handler of the program runs,
- * because one that calls MPI would abort the job. Takes a minute at most: MPI_Finalize may hang. */
+/* Ends the program with STATUS because only its start is wanted. The program's exit handlers do not
+ * run, because one that calls MPI would abort the job. Takes at most a minute, because MPI_Finalize
+ * may hang. */
 static void end_program(int status)
 {
 	struct sigaction action = {.sa_handler = end_at_once};
@@ -272,8 +273,8 @@ static int leave_unmeasured(const struct call *call, const char *reason)
 	return result;
 }
 
-/* Carries out CALL of our function NAME by CALLER. Returns its result. Measures it if
- * ziatest launched this process, and if it is the first call since an MPI library was loaded. */
+/* Carries out CALL, which CALLER has made to our function NAME, and returns its result. Measures it
+ * if ziatest launched this process, and if it is the first call since an MPI library was loaded. */
 static int start(const char *name, void *caller, struct call call)
 {
 	const char *reason;
@@ -321,8 +322,7 @@ EXPORTED int PMPI_Init_thread(int *argc, char ***argv, int required, int *provid
 		     (struct call){argc, argv, true, required, provided, NULL});
 }
 
-/* The start of a session is not measured. The handles INFO and HANDLER are passed on as they
- * came. */
+/* The start of a session is not measured. The handles INFO and HANDLER are passed on unchanged. */
 EXPORTED int MPI_Session_init(void *info, void *handler, void *session)
 {
 	__typeof__(MPI_Session_init) *library =

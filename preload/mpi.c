@@ -1,12 +1,13 @@
 /*
  * mpi.c - finds the MPI of the user's program
  *
- * The functions are those of the library that the program's call reaches or, if that is a
- * profiler's, of a library that it depends on, or of any that is loaded. The library identifies its
- * binary interface: the standard one (MPI 5.0, chapter 21) is named libmpi_abi, Open MPI defines an
- * object for each constant, and MPICH and its derivatives are named in their version. Any other MPI
- * has handles that are not known here: the wrong ones would crash the user's program. A profiler
- * may have replaced some of the functions, but is unlikely to have replaced all.
+ * The functions are taken from the library that the program's call reaches. If that is a profiler,
+ * they are taken from a library that it depends on, or from any that is loaded. The binary
+ * interface is recognised as follows: a library with the standard one (MPI 5.0, chapter 21) is
+ * named libmpi_abi, Open MPI defines an object for each constant, and MPICH and its derivatives are
+ * named in their version. The handles of any other MPI are not known here, and wrong ones would
+ * crash the user's program. A profiler may have replaced some of the functions, but is unlikely to
+ * have replaced all.
  *
  * On the clock: find_mpi(), about 115 us, or 40 us once the loader has bound what it calls.
  */
@@ -68,7 +69,7 @@ static const char *find_functions(void (*init)(void))
 	return missing;
 }
 
-/* Takes PMPI_Initialized from the library of PMPI_Comm_rank: a stub may have one, too. */
+/* Takes PMPI_Initialized from the library of PMPI_Comm_rank: a stub may define it, too. */
 static void use_same_library(void)
 {
 	Dl_info library;
@@ -98,8 +99,8 @@ static bool is_standard_library(const char *path)
 	return name && strncmp(name, "/libmpi_abi", strlen("/libmpi_abi")) == 0;
 }
 
-/* Returns whether VERSION, the first line of a library's version, is that of MPICH or of one that
- * has its binary interface. */
+/* Returns whether VERSION, the first line of a library's version, is that of MPICH or of a library
+ * with the same binary interface. */
 static bool is_mpich(const char *version)
 {
 	static const char *const names[] = {"MPICH", "MVAPICH", "Intel(R) MPI", "ParaStation MPI"};

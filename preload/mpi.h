@@ -1,10 +1,10 @@
 /*
- * mpi.h - MPI as the user's program has it
+ * mpi.h - MPI as the user's program sees it
  *
- * The sources of libziaprobe.so are compiled with this header in the place of an MPI library's, so
- * the library belongs to no MPI. Functions and constants are variables here, which find_mpi() sets
- * when the program starts MPI. The three binary interfaces of MPI differ in the constants only:
- * handles are pointers or positive ints, and both are passed in one register.
+ * The sources of libziaprobe.so are compiled with this header instead of an MPI library's, so
+ * libziaprobe.so is not tied to any MPI. Functions and constants are variables here, which
+ * find_mpi() sets when the program starts MPI. The three binary interfaces of MPI differ only in
+ * the constants: handles are pointers or positive ints, and both are passed in one register.
  */
 #ifndef MPI_H
 #define MPI_H

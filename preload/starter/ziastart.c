@@ -54,9 +54,10 @@ static char *__attribute__((format(printf, 1, 2))) text(const char *format, ...)
 	return result;
 }
 
-/* Prints an error because the library at PATH cannot be read, and exits. Ends the launch, too, if
- * srun or MPICH's hydra started it: unlike mpirun, they would let the ranks of other nodes wait for
- * ever for those of this one. The step in which ziatest itself runs, such as a shell, stays. */
+/* Prints an error because the library at PATH cannot be read, and exits. Also ends the launch if
+ * srun or MPICH's hydra started it: unlike mpirun, they would let the ranks on other nodes wait
+ * forever for those on this one. Does not end the step in which ziatest itself runs, such as a
+ * shell. */
 static void __attribute__((noreturn)) fail_without_library(const char *path)
 {
 	const char *step = getenv("SLURM_STEP_ID"), *outer = getenv("OMPI_ZIATEST_STEP");
@@ -79,9 +80,9 @@ static void __attribute__((noreturn)) fail_without_library(const char *path)
 	exit(127);
 }
 
-/* Returns the path of libziaprobe.so, which ziatest has passed on, and which is next to this
- * executable. If it is not, the launcher has copied this executable: then warns, if WARNS is set,
- * that PROGRAM was not copied. */
+/* Returns the path of libziaprobe.so, which ziatest has passed on. The library is next to this
+ * executable, unless the launcher has copied the executable: in that case, prints a warning, if
+ * WARNS is set, that PROGRAM was not copied. */
 static const char *find_library(const char *program, bool warns)
 {
 	const char *original = getenv("OMPI_ZIATEST_LIBRARY"), *self, *beside, *library;
@@ -138,9 +139,10 @@ static bool is_elf(const char *path, bool *is_static)
 	return memcmp(file.head.e_ident, ELFMAG, SELFMAG) == 0;
 }
 
-/* Prints lines for a script. "command NAME" is a command of a launcher. "daemon NAME RANK SIZE"
- * starts ranks; the variables hold the rank, and the number of ranks. "rank LOCAL RANK SIZE" names
- * these, too, and the variable that holds the rank within the node. */
+/* Prints lines for a script. "command NAME" is a command of a launcher. "daemon NAME RANK SIZE" is
+ * a daemon that starts ranks, with the variables that hold the rank and the number of ranks. "rank
+ * LOCAL RANK SIZE" is the variable that holds the rank within the node, with the same two
+ * variables. */
 static void print_launchers(void)
 {
 	for (const struct launcher *each = launchers; each < launchers + LAUNCHERS; each++) {
@@ -158,7 +160,7 @@ int main(int argc, char **argv)
 	const char *path, *why, *library, *present = getenv("LD_PRELOAD");
 	char **program = argv + 1;
 	int rank = launched_world().rank;
-	bool is_static, warns = rank <= 0; /* if it is unknown, too */
+	bool is_static, warns = rank <= 0; /* also if it is unknown */
 
 	if (argc == 2 && strcmp(argv[1], "--launchers") == 0) {
 		print_launchers();
