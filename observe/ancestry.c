@@ -6,8 +6,9 @@
  *	describe_task()		in ziastart
  *	is_of_other_launch()	in libziaprobe.so
  *	nearest_launcher()	if the launchers' variables disagree or do not match
- *				MPI_COMM_WORLD, or to find N if not exactly one launcher set any
- *	was_created_by_daemon()	if they are missing, and MPI_COMM_WORLD has one process
+ *				MPI_COMM_WORLD, or to find N unless exactly one launcher has set any
+ *	was_created_by_daemon()	if the variables are missing, and MPI_COMM_WORLD has one
+ *				process
  */
 #include "observe.h"
 
@@ -109,8 +110,8 @@ const char *describe_task(void)
 	return text;
 }
 
-/* Returns whether the variable NAME is set, and has another value than when describe_task()
- * returned TASK. */
+/* Returns whether the variable NAME is set to a value other than that in TASK, which
+ * describe_task() has returned. */
 static bool has_changed(const char *name, const char *task)
 {
 	char text[300];
@@ -119,7 +120,7 @@ static bool has_changed(const char *name, const char *task)
 	return !strstr(task, text);
 }
 
-/* Returns whether PROCESS is the task that called describe_task(), which returned TASK. */
+/* Returns whether PROCESS is the one that describe_task() has described as TASK. */
 static bool is_same(struct process process, const char *task)
 {
 	char text[50];
@@ -135,10 +136,10 @@ bool is_task(const char *task)
 }
 
 /* Returns whether this process belongs to another launch, started by TASK or by a descendant of
- * TASK. TASK may be NULL. Another launch has another identifier, except that launches of MPICH's
- * hydra have none. So a process also belongs to another launch if it has been told another size, or
- * if there is a daemon of hydra between it and TASK. Returns false if the sizes are equal, and the
- * ancestors cannot be seen, as in a container with a PID namespace of its own. */
+ * TASK. TASK may be NULL. Each launch has an identifier of its own, except that launches of MPICH's
+ * hydra have none. So a process also belongs to another launch if it has been told a different
+ * size, or if there is a daemon of hydra between it and TASK. Returns false if the sizes are equal,
+ * but the ancestors cannot be seen, as in a container with a PID namespace of its own. */
 bool is_of_other_launch(const char *task)
 {
 	struct process process;
@@ -176,7 +177,7 @@ static struct pair this_pair(void)
 
 /* Returns a daemon of a launcher, and the process that it created: this one or, failing that, the
  * nearest ancestor that a daemon created. OWN is this process and its parent. Processes older than
- * SINCE, in us after this node booted, do not count, such as a batch script, because they were not
+ * SINCE (us after this node booted), such as a batch script, are ignored, because they were not
  * created for the launch. Returns OWN if no daemon is found. Returns unknown processes if an
  * ancestor that was created for the launch has a parent that cannot be seen, as in a container with
  * a PID namespace of its own. LAUNCHER_ID is the launcher's process id on this node, or -1. */
@@ -242,7 +243,7 @@ static int64_t stamp_of(int64_t born, int64_t boot)
  * START and MAIN_ENTERED. */
 void read_creation(struct record *record, int64_t boot)
 {
-	/* ziatest becomes the launcher */
+	/* ziatest becomes the launcher, which keeps its process id. */
 	int ziatest_id = (int)to_number(getenv("OMPI_ZIATEST_PID"), INT_MAX);
 	int launcher_id = record->on_launch_node ? ziatest_id : -1;
 	struct pair own = this_pair();

@@ -3,7 +3,7 @@
  * and the launcher do not match, each process is alone in its own MPI_COMM_WORLD. If a process of
  * the launch has started another launch, MPI_COMM_WORLD may be that of the other launch.
  *
- * On the clock: matches_launcher(), and the others only if MPI_COMM_WORLD has one process.
+ * On the clock: matches_launcher(), and the other functions only if MPI_COMM_WORLD has one process.
  */
 #include "observe.h"
 
@@ -15,8 +15,8 @@ static bool is_entry_of(const char *entry, const char *name)
 	return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-/* Returns whether ENTRY, "VARIABLE=VALUE", sets a variable in which a launcher gives a rank, or
- * identifies a launch. */
+/* Returns whether ENTRY, "VARIABLE=VALUE", sets a variable that holds a rank or identifies a
+ * launch. */
 static bool is_from_launcher(const char *entry)
 {
 	bool found = is_entry_of(entry, "PMIX_RANK");
@@ -60,7 +60,7 @@ static bool report_mismatch(struct world launched)
 
 /* Prints that the launcher's variables are missing. No process knows of the others, so one per node
  * prints. A claim lasts only as long as the process that holds it, so that process waits. Returns
- * whether it is this process. */
+ * whether this process has printed it. */
 static bool report_missing_variables(void)
 {
 	close_claim(); /* that of --where */

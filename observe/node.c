@@ -1,7 +1,7 @@
 /*
  * node.c - where this process runs, and what it consists of: its executable and its MPI library
  *
- * Off the clock, except that libziaprobe.so may need program_name() and mpi_version().
+ * Off the clock, except that libziaprobe.so may call program_name() and mpi_version() on it.
  */
 #include "observe.h"
 

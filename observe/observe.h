@@ -182,7 +182,7 @@ struct launcher {
 	const char *commands[8];
 	const char *daemons[8]; /* as in /proc/PID/stat: at most 15 characters */
 	bool daemons_wait; /* whether they wait for each other before they start any rank */
-	const char *daemons_wait_if; /* a variable that is set if they do so, or NULL */
+	const char *daemons_wait_if; /* a variable that is set if they wait, or NULL */
 	bool daemons_are_new; /* whether each launch has its own, created after its start */
 	const char *rank, *size; /* the variables that hold the rank and the number of ranks */
 	const char *local_rank[4]; /* those that hold the rank within the node */

@@ -4,9 +4,9 @@
  * libziaprobe.so defines and exports these functions, as does ziaprobe, unless it is linked
  * statically or was built by hand. Each enters a fence, calls the library's function of the same
  * name with the caller's arguments, ends the fence, and returns the result. PMIx_Fence_nb passes a
- * callback of ours, which ends the fence and then calls the caller's. They are ABI-compatible with
- * those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI, whose PMI_Allgather exchanges addresses.
- * Cray's has been tested only with a mock library.
+ * callback of ours, which ends the fence and then calls the caller's. The functions are
+ * ABI-compatible with those of PMIx 2 to 5, PMI-2, PMI-1 and Cray's PMI, whose PMI_Allgather
+ * exchanges addresses. Cray's has been tested only with a mock library.
  *
  * On the clock: what fence.c does for each fence, and the look-ups of library.c.
  */

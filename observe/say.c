@@ -51,9 +51,9 @@ static void print(const char *line)
 	(void)written; /* if it cannot be written, others still need time to print */
 }
 
-/* Returns "rank 5 of 8 (2 per node) on n3", in a static buffer, without what is not known. From the
- * two numbers, tools/ can tell how many nodes are silent. So they are those of the whole launch:
- * other nodes may have more ranks than this one. PMIx is not asked, because it takes locks. */
+/* Returns "rank 5 of 8 (2 per node) on n3", in a static buffer, without what is not known. tools/
+ * computes from the two numbers how many nodes are silent. So both describe the whole launch: other
+ * nodes may have more ranks than this one. PMIx is not asked, because it takes locks. */
 static const char *name_this_rank(void)
 {
 	static char text[150];

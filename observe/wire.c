@@ -23,7 +23,7 @@ void forget_wire(void)
 }
 
 /* The answers to commands that asked for the key PMI_process_mapping, such as
- * "cmd=get_result rc=0 msg=success value=(vector,(0,4,2))". Its value has at most 1,024 bytes. */
+ * "cmd=get_result rc=0 msg=success value=(vector,(0,4,2))". The value has at most 1,024 bytes. */
 static char mapping[2000];
 
 /* Returns how many nodes the mapping has, in which each (FIRST,NODES,RANKS) stands for NODES nodes

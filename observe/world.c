@@ -9,7 +9,7 @@
 
 struct world world = {-1, -1};
 
-/* What each launcher's variables said when launched_world() was called: MPI_Init may set some of
+/* What each launcher's variables held when launched_world() was called: MPI_Init may set some of
  * them itself. */
 static struct world told[LAUNCHERS];
 
@@ -47,10 +47,10 @@ static const struct launcher *nearest_or(const struct launcher *otherwise)
 }
 
 /* Returns this process's rank and the number of processes, as its launcher gives them in
- * environment variables; each is -1 if it does not. Several launchers may have set theirs: mpirun
- * runs its daemons as tasks of Slurm, and a shell within a launch passes its own rank on. If they
- * disagree, the nearest daemon decides, which is looked up in /proc. Must be called before
- * MPI_Init. */
+ * environment variables. Each is -1 if the launcher does not give it. Several launchers may have
+ * set theirs: mpirun runs its daemons as tasks of Slurm, and a shell within a launch passes its own
+ * rank on. If they disagree, the nearest daemon, which is looked up in /proc, decides. Must be
+ * called before MPI_Init. */
 struct world launched_world(void)
 {
 	struct world launched = {-1, -1};
@@ -91,10 +91,10 @@ static bool has_other_pmix(void)
 	return nspace && strncmp(nspace, "slurm.", strlen("slurm.")) != 0;
 }
 
-/* Returns the size that the launcher whose daemon started this process gives, or -1 if no daemon
+/* Returns the size given by the launcher whose daemon started this process. Returns -1 if no daemon
  * can be seen, or if PMIx serves this process for another launcher, whose daemon is not known. The
- * variables of any other launcher, such as Slurm's in an interactive step, are ignored, even if
- * there are no others. */
+ * variables of any other launcher, such as Slurm's in an interactive step, are ignored, even if no
+ * others are set. */
 int size_by_daemon(void)
 {
 	const struct launcher *launcher = nearest_launcher();
@@ -104,11 +104,11 @@ int size_by_daemon(void)
 	return told[launcher - launchers].size;
 }
 
-/* Returns on how many nodes the launcher's ranks run: the number, if it sets a variable, or what
- * else stands for it (enum nodes). Unless launched_world() has seen the variables of exactly one
- * launcher, the nearest daemon decides, even if they agree: those of a daemon may agree with some
- * of its ranks by chance, and all ranks must choose alike. Of launchers that give nothing but
- * PMIX_RANK, only prterun was tried. */
+/* Returns the number of nodes on which the launcher's ranks run, if it sets a variable that holds
+ * the number; otherwise, returns a value of enum nodes. Unless launched_world() has seen the
+ * variables of exactly one launcher, the nearest daemon decides, even if the variables agree: those
+ * of a daemon may agree with those of some of its ranks by chance, and all ranks must make the same
+ * choice. Of the launchers that give nothing but PMIX_RANK, only prterun has been tried. */
 int launched_nodes(void)
 {
 	const struct launcher *launcher = first_teller();
