@@ -69,7 +69,7 @@ __attribute__((weak)) char **prepare(int argc, char **argv, char *sec, char *use
 
 /* Returns whether LINE ends with a pipe, whose last command would get N and the probe as arguments:
  * tee would overwrite the probe. Replaces each quotation, substitution and group in LINE, from the
- * inside out, by an x, because a | in it is no pipe. */
+ * inside out, with an x, because a | in one of them is not a pipe. */
 static int ends_in_pipe(char *line)
 {
 	const char *group = "\\\\." /* an escaped character */
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	if (!line)
 		fail(1, "cannot build", "the command line", errno);
 	join(line, pieces);
-	if (!command && ends_in_pipe(line)) { /* which changes LINE */
+	if (!command && ends_in_pipe(line)) { /* This changes LINE. */
 		fputs("ziatest: error: the launch line ends with a pipe, whose last command would "
 		      "get N and ziaprobe as arguments; put the pipe after ziatest, as in "
 		      "'./ziatest N \"...\" 2>&1 | tee log', or into a script\n",

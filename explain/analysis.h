@@ -103,8 +103,8 @@ struct outlier {
 	int nodes; /* how many nodes these ranks and its own are on */
 	enum column kind; /* what the process mostly did: CPU to BLOCKED; COLUMNS if unknown */
 	int64_t step; /* the mean us between daemons that were started one after another, or 0 */
-	int64_t *late_by; /* then, of each node: the us by which its daemon came later than its
-			   * turn; 0 if it is not late */
+	int64_t *late_by; /* if STEP is not 0: for each node, how many us later than its turn its
+			   * daemon came, or 0 if it was not late; otherwise, NULL */
 };
 
 void find_path(const struct run *run, struct path *path);

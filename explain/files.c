@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* More than either file has: characters in the header, cells in a row */
+/* The limits on the characters of a header and on the cells of a row, which neither file reaches */
 enum { HEADER_SIZE = 1000, CELLS = 40 };
 
 struct row {

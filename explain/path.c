@@ -49,7 +49,7 @@ static enum column find_kind(const struct run *run, const struct phase *phase)
 	return kind;
 }
 
-/* Returns how many ranks of BLOCK have at least half of the excess of OUTLIER in the same phase. */
+/* Returns how many ranks of BLOCK have at least half the excess of OUTLIER in the same phase. */
 int count_late(const struct run *run, const struct outlier *outlier, int block)
 {
 	int64_t least = outlier->phase->us - outlier->excess / 2;
@@ -64,7 +64,7 @@ int count_late(const struct run *run, const struct outlier *outlier, int block)
 
 /* A node's daemon */
 struct daemon {
-	int rank; /* the first one that it created */
+	int rank; /* the first rank that it created */
 	int64_t created; /* us after the start */
 	int64_t step; /* since the daemon before it was created; UNKNOWN for the first daemon */
 };
@@ -102,8 +102,8 @@ static int list_daemons(const struct run *run, struct daemon *daemons)
 	return count;
 }
 
-/* A staircase has at least so many daemons, and a median step that ticks cannot have made. One of
- * LEAVERS_PART daemons, and one more, may leave the steps. */
+/* A staircase has at least STAIRCASE daemons, and a median step of at least LEAST_STEP: ticks can
+ * make shorter ones. One daemon in LEAVERS_PART, and one more, may have a longer step. */
 enum { STAIRCASE = 5, LEAST_STEP = 2 * TICK, LEAVERS_PART = 8 };
 
 /* Returns the mean step of a staircase, in us, or 0 if the launcher did not start its daemons one
@@ -159,9 +159,9 @@ static void find_staircase(const struct run *run, int64_t least, struct outlier 
 }
 
 /* Finds the phase of PATH that is furthest above the median of the same phase over all ranks. If
- * daemons were started one after another, only the step of a daemon counts (find_staircase()).
- * Without fences, it is not known for whom the ranks waited in MPI_Init, so only an exchange can be
- * an outlier. */
+ * daemons were started one after another, a daemon is judged only by its step, in find_staircase().
+ * Without fences, it is not known which rank the others waited for in MPI_Init, so only an exchange
+ * can be an outlier. */
 struct outlier find_outlier(const struct run *run, const struct path *path)
 {
 	struct outlier outlier = {.kind = COLUMNS};
@@ -193,14 +193,14 @@ struct outlier find_outlier(const struct run *run, const struct path *path)
 			int late = count_late(run, &outlier, block);
 
 			outlier.others += late;
-			outlier.nodes += late > 0; /* What is slow is often a rack, not a node. */
+			outlier.nodes += late > 0; /* Often a whole rack is slow. */
 		}
 	}
 	return outlier;
 }
 
-/* Returns the sum of COLUMN over the phases of PATH, or UNKNOWN if none has a value in it. CLOCK,
- * and FENCE if any fences count, are then 0. */
+/* Returns the sum of COLUMN over the phases of PATH, or UNKNOWN if none has a value in it (but 0
+ * for CLOCK, and for FENCE if any fences count). */
 int64_t sum_path(const struct run *run, const struct path *path, enum column column)
 {
 	int64_t sum = column == CLOCK || (column == FENCE && run->fences > 0) ? 0 : UNKNOWN;

@@ -34,7 +34,7 @@ static void draw_timeline(struct run *run, int rank)
 	enum mark loaded = at[LIBRARIES_LOADED] == UNKNOWN ? MAIN_ENTERED : LIBRARIES_LOADED;
 
 	/* UNKNOWN is less than any stamp, so it stays. A parent that is older than the launch was
-	 * not created for it, unless clocks differ. */
+	 * not created for it. A new daemon only seems to be older, because clocks differ. */
 	if (at[PARENT_CREATED] < start - 2 * TICK && !record->daemon_is_new)
 		at[PARENT_CREATED] = UNKNOWN;
 	at[CREATED] = MIN(at[CREATED], at[loaded]);
@@ -65,7 +65,7 @@ struct point find_awaited(const struct run *run, int rank, enum mark mark)
 	if (mark == REPLY_RECEIVED) /* Block 0 answers the last block after its own reply. */
 		awaited = point_of(run, record->partner,
 				   record->partner < rank ? REPLY_RECEIVED : INIT_RETURNED);
-	else if (mark == CREATED && record->daemons_wait) /* when all its daemons have reported */
+	else if (mark == CREATED && record->daemons_wait) /* when all daemons have reported */
 		awaited = point_of(run, run->latest[PARENT_CREATED], PARENT_CREATED);
 	else if (is_fence_left(mark))
 		awaited = point_of(run, run->latest[mark - 1], mark - 1);

@@ -65,7 +65,7 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* The options that ziaprobe takes, too, except --verbose */
+/* The options that ziaprobe also takes, except --verbose */
 static char *const names[] = {['c'] = "--csv",        ['r'] = "--ranks",   ['p'] = "--ppn",
 			      ['s'] = "--start-only", ['t'] = "--timeout", ['w'] = "--where"};
 
@@ -84,8 +84,8 @@ static char *absolute(char *name)
 	return name;
 }
 
-/* Returns whether WORD, which may be NULL, is meant to be N: digits or nothing, or what begins like
- * a number and is no program. */
+/* Returns whether WORD, which may be NULL, is meant to be N: it is empty, consists of digits, or
+ * begins like a number and is not the name of a program. */
 static int is_n(const char *word)
 {
 	return word && (!word[strspn(word, "0123456789")] ||
@@ -115,7 +115,7 @@ struct request read_options(int argc, char **argv)
 	struct list list = {NULL, 0};
 	struct request request = {.line = NULL};
 	char **words, *ppn = NULL;
-	int option, next = 1, verbose = -1; /* how often; -1 if the form decides */
+	int option, next = 1, verbose = -1; /* how many -v; -1 if the form decides */
 
 	opterr = 0;
 	push(&list, "0"); /* N */
@@ -140,8 +140,8 @@ struct request read_options(int argc, char **argv)
 	if (optind > next && !is_n(words[0]))
 		words--;
 	if (!words[0])
-		fail(2, "the launcher is missing, as in 'ziatest srun -N 4 --ntasks-per-node 4 -- "
-			"ziaprobe'");
+		fail(2, "the launcher is missing; give one, as in 'ziatest srun -N 4 "
+			"--ntasks-per-node 4 -- ziaprobe'");
 	if (is_n(words[0])) {
 		if (ppn)
 			fail(2, "--ppn %s and N = %s are both given; leave out --ppn", ppn,

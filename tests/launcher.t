@@ -258,7 +258,7 @@ done <<'END'
 -w 9999999999 4 fake => --where must be .*, not '9*'
 -v -n4 fake => unknown option or missing value: '-n4'
 --csv '' 4 fake => empty file name for --csv or --ranks; name a file
- => the launcher is missing, as in 'ziatest srun .* -- ziaprobe'
+ => the launcher is missing; give one, as in 'ziatest srun .* -- ziaprobe'
 4 '' => '', the argument after N, is not a launcher; put options before N
 4 '	 #x' => '	 #x', the argument after N, is not a launcher; .*
 4 ' -v' => ' -v', the argument after N, is not a launcher; .*
