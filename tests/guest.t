@@ -34,7 +34,7 @@ library.MPI_Finalize()
 END
 loader="$(python3 -c 'import sys; print(sys.executable)') $tmp/loader.py"
 
-# nothing PROGRAM: a pattern for the line that says so
+# nothing PROGRAM: a pattern for the error that nothing was measured
 nothing() {
 	echo "$error nothing was measured: $1 exited with status 0, .* RTLD_DEEPBIND"
 }

@@ -70,13 +70,13 @@ class Reports(tap.Case):
 
     def stairs(self, phase='', ms=0, nodes=0, count=1):
         """Reports a launch whose daemons are started one after another, in an arbitrary order, in
-        steps that differ by up to a quarter. PHASE of COUNT of the nodes takes MS longer; if it is
+        steps that differ by up to a quarter. On COUNT of the nodes, PHASE takes MS longer; if it is
         the daemon, the later daemons are late, too. Returns the lines, the late nodes and the
         number of nodes."""
         nodes = nodes or dice().choice([nodes for nodes in range(10, 43) if nodes % 7])
         step = dice().randint(12000, 30000) // nodes
         turns = [(7 * node + 3) % nodes for node in range(nodes)]
-        # All others wait for the first daemon. The process of the last one ends the launch.
+        # All others wait for the first daemon. The launch ends with the last one's process.
         late = [nodes - 1] if phase == 'spawn' else dice().sample(range(1, nodes), count)
         ahead = ['%d:daemon:%d' % (node, step * (turn + dice().random() / 4) + (
             ms * sum(turn >= first for first in late) if phase == 'daemon' else 0))

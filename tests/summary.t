@@ -1379,7 +1379,7 @@ class Pictures(Case):
         self.assertEqual(self.texts('row/nodes.svg')[-2:], labels)
 
     def names_no_domain(self):
-        """Looks at pictures of names that would be cut, and differ only before their domain."""
+        """Looks at pictures of nodes whose names are long, and differ only before the domain."""
         host = 'rack01-chassis02-node%d.' + 'cluster.' * 4 + 'org'
         late = dice().sample(range(1, 9), 2)
         write('far.csv', archive.ranks(1, nodes=9, ms=23000, host=host,

@@ -17,7 +17,7 @@ PARTS = 'daemon + spawn', 'exec', 'setup', 'init', 'exchange'
 # launch, and by at least TICKS ms: daemon, spawn and exec are measured in ticks of 10 ms.
 LATE, TICKS, TICK = 0.1, 20, 10
 STAIRCASE = 5  # daemons, at least
-LEAVERS_PART = 8  # one of so many daemons, and one more, may leave the steps
+LEAVERS_PART = 8  # one daemon in this many, and one more, may have a longer step
 # HOSTS are a node's name and perhaps its partner's. PART has the largest excess, MOST. EXCESS is
 # that of each part.
 Node = collections.namedtuple('Node', 'hosts part excess most')
@@ -106,10 +106,11 @@ class Ranks:
 def find_staircase(daemons, least):
     """Returns (mean step, {place: ms}) if the launcher started its DAEMONS one after another. This
     is so if there are at least STAIRCASE of them, if each was created at most twice the median step
-    (and a tick) after the one before it, if that step has two ticks or more, and if these steps add
-    up to LEAST ms or more. One of LEAVERS_PART daemons, and one more, may have a longer step: they
-    are left out of these conditions, and the dict has their places, and how much later than their
-    turn they came. Otherwise, returns (NaN, {}). explain/path.c has the same rule."""
+    (and a tick) after the one before it, if the median step has two ticks or more, and if the steps
+    add up to LEAST ms or more. One daemon in LEAVERS_PART, and one more, may have a longer step:
+    the conditions ignore these steps, and the dict holds the daemons' places, and how much later
+    than their turn they came. If a condition is not met, returns (NaN, {}). explain/path.c has the
+    same rule."""
     order = sorted((round(1000 * created), place)  # in us, without errors of rounding
                    for place, created in enumerate(daemons) if created == created)
     steps = sorted((after - before, place) for (before, _), (after, place) in zip(order, order[1:]))
