@@ -67,7 +67,7 @@ static bool report_missing_variables(void)
 	if (!claim("clean", 0, 0))
 		return false;
 	print_error("rank and size are not known to MPI: the launcher's variables did not arrive "
-		    "(a container with --cleanenv, or env -i, removes them); let them pass\n");
+		    "(a container with --cleanenv, or env -i, removes them); let them through\n");
 	sleep_second();
 	return true;
 }

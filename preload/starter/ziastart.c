@@ -97,8 +97,8 @@ static const char *find_library(const char *program, bool warns)
 	    (stat(beside, &other) != 0 || one.st_ino != other.st_ino))
 		print_warning("the launcher has copied ziastart to the nodes instead of %s; copy "
 			      "the program with sbcast before ziatest, and launch without --bcast "
-			      "and SLURM_BCAST or, if mpiexec is that of PALS, with "
-			      "PALS_TRANSFER=0\n",
+			      "and SLURM_BCAST; with the mpiexec of PALS, set PALS_TRANSFER=0 "
+			      "instead\n",
 			      program);
 	return library;
 }
