@@ -91,7 +91,7 @@ enum { READINGS = INIT_RETURNED - LIBRARIES_LOADED + 1 };
 struct record {
 	int64_t at[MARKS]; /* stamps until draw_timelines(), then marks; UNKNOWN if the rank
 			    * has none. START is the start that this rank was given. */
-	int64_t existed; /* a stamp at which this process or its slurmstepd certainly existed */
+	int64_t existed; /* a stamp at which this process, or its new daemon, certainly existed */
 	struct estimate jump; /* of the clock, from main until the clocks were compared */
 	struct estimate clock; /* on a block's first rank: its offset from the parent block's */
 	uint64_t cpus; /* a hash of the set of CPUs on which this rank may run */

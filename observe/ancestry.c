@@ -6,7 +6,8 @@
  *	describe_task()		in ziastart
  *	is_of_other_launch()	in libziaprobe.so
  *	nearest_launcher()	if the launchers' variables disagree or do not match
- *				MPI_COMM_WORLD, or to find N unless exactly one launcher has set any
+ *				MPI_COMM_WORLD; to find N, unless exactly one launcher has set any,
+ *				and PMIx is not that of mpirun
  *	was_created_by_daemon()	if the variables are missing, and MPI_COMM_WORLD has one
  *				process
  */

@@ -106,9 +106,9 @@ int size_by_daemon(void)
 
 /* Returns the number of nodes on which the launcher's ranks run, if it sets a variable that holds
  * the number; otherwise, returns a value of enum nodes. Unless launched_world() has seen the
- * variables of exactly one launcher, the nearest daemon decides, even if the variables agree: those
- * of a daemon may agree with those of some of its ranks by chance, and all ranks must make the same
- * choice. Of the launchers that give nothing but PMIX_RANK, only prterun has been tried. */
+ * variables of exactly one launcher, and PMIx serves no other one, the nearest daemon decides, even
+ * if the variables agree: those of a daemon may agree with those of some of its ranks by chance,
+ * and all ranks must make the same choice. Of the launchers that give nothing but PMIX_RANK, only prterun has been tried. */
 int launched_nodes(void)
 {
 	const struct launcher *launcher = first_teller();
