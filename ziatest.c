@@ -89,7 +89,8 @@ static int ends_in_pipe(char *line)
 	    regcomp(&pipe, last_pipe, REG_EXTENDED | REG_NOSUB) != 0)
 		return 0;
 	while (regexec(&groups, line, 1, &found, 0) == 0) {
-		line[found.rm_so] = 'x';
+		/* A line that a \ continues has no end there. */
+		line[found.rm_so] = line[found.rm_so + 1] == '\n' ? ' ' : 'x';
 		memmove(line + found.rm_so + 1, line + found.rm_eo, strlen(line + found.rm_eo) + 1);
 	}
 	is_pipe = regexec(&pipe, line, 0, NULL, 0) == 0;

@@ -69,18 +69,22 @@ struct daemon {
 	int64_t step; /* since the daemon before it was created; UNKNOWN for the first daemon */
 };
 
+/* For qsort: those that were created first come first. */
 static int compare_created(const void *a, const void *b)
 {
 	const struct daemon *p = a, *q = b;
+	int order = compare_times(&p->created, &q->created);
 
-	return compare_times(&p->created, &q->created);
+	return order ? order : p->rank - q->rank;
 }
 
+/* For qsort: those with the shortest steps come first. */
 static int compare_steps(const void *a, const void *b)
 {
 	const struct daemon *p = a, *q = b;
+	int order = compare_times(&p->step, &q->step);
 
-	return compare_times(&p->step, &q->step);
+	return order ? order : p->rank - q->rank;
 }
 
 /* Stores in DAEMONS the daemons whose creation times are known, in the order of their steps. The
@@ -103,28 +107,31 @@ static int list_daemons(const struct run *run, struct daemon *daemons)
 }
 
 /* A staircase has at least STAIRCASE daemons, and a median step of at least LEAST_STEP: ticks can
- * make shorter ones. One daemon in LEAVERS_PART, and one more, may have a longer step. */
+ * make shorter ones. One daemon in LEAVERS_PART, and one more, may leave the steps. */
 enum { STAIRCASE = 5, LEAST_STEP = 2 * TICK, LEAVERS_PART = 8 };
 
 /* Returns the mean step of a staircase, in us, or 0 if the launcher did not start its daemons one
  * after another. DAEMONS are COUNT daemons, in the order of their steps. They are a staircase if
- * each was created at most twice the median step (and a tick) after the one before it, and if these
- * steps add up to at least LEAST us. A few daemons may leave the steps: *REGULAR is the number of
- * the others, including the first daemon, which has no step. The turn of a daemon that leaves the
- * steps may be empty, so the others may then have steps of three times the median.
- * tools/ziatest/ranks.py has the same rule. */
+ * their steps are from half the median to twice the median, to a tick, and add up to at least LEAST
+ * us. A few daemons may leave the steps: they come later, and their turn is then empty, so that
+ * another step may be three times the median. As many steps in all may be shorter or so long.
+ * *REGULAR is the number of daemons that do not leave the steps. One of them is the first, which
+ * has no step. tools/ziatest/ranks.py has the same rule. */
 static int64_t find_step(const struct daemon *daemons, int count, int64_t least, int *regular)
 {
 	int64_t median = daemons[count / 2].step, most = 2 * median + TICK, rise = 0;
+	int leavers = 1 + count / LEAVERS_PART, odd = 0;
 
 	*regular = count;
 	if (daemons[count - 1].step > most)
 		do
 			--*regular;
 		while (daemons[*regular - 1].step > most + median);
-	for (int i = 1; i < *regular; i++)
+	for (int i = 1; i < *regular; i++) {
+		odd += daemons[i].step > most || daemons[i].step < median / 2 - TICK;
 		rise += daemons[i].step;
-	if (count - *regular > 1 + count / LEAVERS_PART || median < LEAST_STEP || rise < least)
+	}
+	if (count - *regular > leavers || odd > leavers || median < LEAST_STEP || rise < least)
 		return 0;
 	return rise / (*regular - 1);
 }

@@ -85,39 +85,40 @@ static void identify(struct process process, char *text, size_t size)
 	snprintf(text, size, "process=%d,%lld;", process.id, (long long)process.born);
 }
 
-/* Writes the variable NAME into TEXT, as "NAME=VALUE;", or writes "" if it is not set. */
-static void describe_variable(const char *name, char *text, size_t size)
+/* Writes the variable NAME into TEXT, as "KEY=VALUE;", or writes "" if it is not set. */
+static void describe_variable(const char *name, const char *key, char *text, size_t size)
 {
 	const char *value = getenv(name);
 
 	*text = '\0';
 	if (value)
-		snprintf(text, size, "%s=%s;", name, value);
+		snprintf(text, size, "%s=%s;", key, value);
 }
 
-/* Returns what identifies this process and its launch, as "NAME=VALUE;NAME=VALUE;...", in a static
- * buffer. All names except the first are those of variables. */
+/* Returns what identifies this process and its launch, as "KEY=VALUE;KEY=VALUE;...", in a static
+ * buffer. All sizes have the same key, because a script may give one launcher's to another. */
 const char *describe_task(void)
 {
 	static char text[1000];
 
 	identify(this_process(), text, sizeof text);
 	for (int i = 0; i < LAUNCHERS; i++) {
-		describe_variable(launchers[i].size, text + strlen(text),
+		describe_variable(launchers[i].size, "size", text + strlen(text),
 				  sizeof text - strlen(text));
 		for (const char *const *name = launchers[i].launch; *name; name++)
-			describe_variable(*name, text + strlen(text), sizeof text - strlen(text));
+			describe_variable(*name, *name, text + strlen(text),
+					  sizeof text - strlen(text));
 	}
 	return text;
 }
 
-/* Returns whether the variable NAME is set to a value other than that in TASK, which
- * describe_task() has returned. */
-static bool has_changed(const char *name, const char *task)
+/* Returns whether the variable NAME is set to a value that TASK, which describe_task() has
+ * returned, does not have for KEY. */
+static bool has_changed(const char *name, const char *key, const char *task)
 {
 	char text[300];
 
-	describe_variable(name, text, sizeof text);
+	describe_variable(name, key, text, sizeof text);
 	return !strstr(task, text);
 }
 
@@ -148,10 +149,10 @@ bool is_of_other_launch(const char *task)
 	if (!task)
 		return false;
 	for (int i = 0; i < LAUNCHERS; i++) {
-		if (has_changed(launchers[i].size, task))
+		if (has_changed(launchers[i].size, "size", task))
 			return true;
 		for (const char *const *name = launchers[i].launch; *name; name++)
-			if (has_changed(*name, task))
+			if (has_changed(*name, *name, task))
 				return true;
 	}
 	process = this_process();

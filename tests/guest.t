@@ -221,6 +221,13 @@ for mpi in mpich openmpi; do
 		expect odd-daemon 0 "../ziatest -- sh ../twice ../renamed/odd ${near#* } \
 			../guest plain" "$other" "$other"
 	fi
+	# A script may give the size of one launcher to another, on some ranks.
+	draw_number 6
+	printf '%s\n' "if [ \$SLURM_PROCID -lt $drawn ]; then" \
+		'	export PMI_SIZE=$SLURM_NTASKS PMI_RANK=$SLURM_PROCID' \
+		'	export OMPI_COMM_WORLD_SIZE=$SLURM_NTASKS' 'fi' 'exec "$@"' >"$dir/copies"
+	expect copied-size 0 "../ziatest -q srun -N 3 -n 6 --ntasks-per-node 2 -- \
+		sh ../copies ../guest plain" "$result"
 	# A launcher that a rank other than 0 starts is named, too.
 	draw_number 5
 	printf '%s\n' "if [ \$SLURM_PROCID = $drawn ]; then" \

@@ -329,6 +329,9 @@ refused 'fake |
  tee log'
 refused 'fake | # a comment
 tee log'
+refused 'fake | \
+# a comment
+tee log'
 while IFS= read -r launcher; do
 	refused "$launcher"
 done <<'END'

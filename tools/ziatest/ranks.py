@@ -104,27 +104,29 @@ class Ranks:
                 for place in dict.fromkeys([*first, *sorted(marks, key=order.index)])]
 
 def find_staircase(daemons, least):
-    """Returns (mean step, {place: ms}) if the launcher started its DAEMONS one after another. This
-    is so if there are at least STAIRCASE of them, if each was created at most twice the median step
-    (and a tick) after the one before it, if the median step has two ticks or more, and if the steps
-    add up to LEAST ms or more. One daemon in LEAVERS_PART, and one more, may have a longer step:
-    the conditions ignore these steps, and the dict holds the daemons' places, and how much later
-    than their turn they came. If a condition is not met, returns (NaN, {}). explain/path.c has the
-    same rule."""
+    """Returns (mean step, {place: ms}) if the launcher started its DAEMONS one after another. They
+    are a staircase if there are at least STAIRCASE of them, if their steps are from half the median
+    to twice the median, to a tick, if the median is two ticks or more, and if the steps add up to
+    LEAST ms or more. One of LEAVERS_PART daemons, and one more, may leave the steps: they come
+    later, and their turn is then empty, so that another step may be three times the median. As many
+    steps in all may be shorter or so long. The dict has the places of the daemons that leave the
+    steps, and how much later than their turn they came. Otherwise, returns (NaN, {}).
+    explain/path.c has the same rule."""
     order = sorted((round(1000 * created), place)  # in us, without errors of rounding
                    for place, created in enumerate(daemons) if created == created)
     steps = sorted((after - before, place) for (before, _), (after, place) in zip(order, order[1:]))
     if len(order) < STAIRCASE:
         return math.nan, {}
-    median_step = steps[(len(steps) - 1) // 2][0]
-    most = 2 * median_step + 1000 * TICK
+    middle, most_leavers = steps[(len(steps) - 1) // 2][0], 1 + len(order) // LEAVERS_PART
+    most, tick = 2 * middle + 1000 * TICK, 1000 * TICK
     leavers = []
-    if steps[-1][0] > most:  # The turn of a daemon that leaves the steps may be empty.
+    if steps[-1][0] > most:
         leavers = [steps.pop()]
-        while steps[-1][0] > most + median_step:
+        while steps[-1][0] > most + middle:
             leavers.append(steps.pop())
     rise = sum(step for step, _ in steps)
-    if len(leavers) > 1 + len(order) // LEAVERS_PART or median_step < 2000 * TICK or \
+    odd = sum(step > most or step < middle // 2 - tick for step, _ in steps)
+    if len(leavers) > most_leavers or odd > most_leavers or middle < 2 * tick or \
             rise < 1000 * least:
         return math.nan, {}
     usual = rise / len(steps)
