@@ -43,7 +43,7 @@ __attribute__((weak)) char **prepare(int argc, char **argv, char *sec, char *use
 	    !line[strspn(line, " \t\n")]) {
 		fputs("usage: ziatest N [\"LAUNCH LINE\"]\n"
 		      "N is the number of processes per node, 1 or more. The launch line must\n"
-		      "end in the option that takes N, or contain {}. This ziatest has no\n"
+		      "end with the option that takes N, or contain {}. This ziatest has no\n"
 		      "options and starts only ziaprobe; the one that 'make' builds does more.\n",
 		      stderr);
 		exit(2);

@@ -112,7 +112,7 @@ static void report_unmeasured(int status, void *unused)
 	status &= 0377; /* as the launcher sees it */
 	if (status == 0)
 		advice = "the program must call MPI_Init, and must be linked dynamically with its "
-			 "MPI library, without RTLD_DEEPBIND";
+			 "MPI library, or load it without RTLD_DEEPBIND";
 	if (unmeasured)
 		print_error("nothing was measured: %s\n", unmeasured);
 	else
