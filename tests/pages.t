@@ -116,7 +116,7 @@ for edit in '' 's/TIMEOUT=[0-9]*\t#/TIMEOUT=9\t#/' 's/--hint=nomultithread //'; 
 done
 
 # Other tools that read a log by the names of its columns, which may stand anywhere. In the sample,
-# $2 is nodes, $3 ppn, $5 time_ms and $32 program.
+# $2 is nodes, $3 ppn, $5 time_ms, $20 faults and $32 program.
 cd "$tmp/log" || exit 1
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 1 | sed "s|/var/.*/|./|" >prometheus
 code "$top/doc/watch.md" '## With Prometheus, or in CI' 2 | grep -v '^ziatest ' >ci
@@ -136,8 +136,8 @@ for edit in '' 's/^/x,/; 1s/x/new_ms/' 's/,[^,]*$//' '1i # a comment' '$a # a co
 	run sh -c '. ./otava; cat warm.csv'
 	is "the launches for Otava, log edited with '$edit'" "$(echo "$out$err" |
 		grep -oE 'started|[0-9]{4}(-[0-9]{2}){2}T[0-9:.]*')" "$(echo started
-		grep -oE '^[0-9-]+T[0-9:.]*' "$top/example-output/log/log.csv" |
-			sort -u -t T -k 1,1)"	# the first of each day
+		awk -F '[Z,]' '$21 == 0 && !seen[substr($1, 1, 10)]++ { print $1 }' \
+			"$top/example-output/log/log.csv")"	# the first warm one of each day
 done
 cd "$top" || exit 1
 
