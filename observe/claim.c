@@ -13,8 +13,8 @@ static int claimed = -1; /* the last socket of claim() */
 
 /* Returns whether this is the job's first process on this node to claim a message of KIND about
  * STATE, with DETAIL, a number that tells such messages apart. It binds an abstract Unix socket
- * named after these and the start, if that is known, so the others find that name in use. If bind() fails for any
- * other reason, the process counts as the first. */
+ * named after these and the start, if that is known, so the others find that name in use. If bind()
+ * fails for any other reason, the process counts as the first. */
 bool claim(const char *kind, int state, uint64_t detail)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};

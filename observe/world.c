@@ -108,7 +108,8 @@ int size_by_daemon(void)
  * the number; otherwise, returns a value of enum nodes. Unless launched_world() has seen the
  * variables of exactly one launcher, and PMIx serves no other one, the nearest daemon decides, even
  * if the variables agree: those of a daemon may agree with those of some of its ranks by chance,
- * and all ranks must make the same choice. Of the launchers that give nothing but PMIX_RANK, only prterun has been tried. */
+ * and all ranks must make the same choice. Of the launchers that give nothing but PMIX_RANK, only
+ * prterun has been tried. */
 int launched_nodes(void)
 {
 	const struct launcher *launcher = first_teller();

@@ -5,9 +5,9 @@
  * environment variable ZIAPROBE, separated by commas. The library defines the functions that start
  * MPI. The first call to any of them is carried out; then the benchmark of ziaprobe.c runs with
  * these arguments. After that, the program goes on as if the library were not there. Errors are
- * printed, but have no other effect, except that the job ends if memory is short or if a rank is not
- * told the number of nodes, and ranks end if the timeout expires. With --start-only, the program
- * ends after its start.
+ * printed, but have no other effect, except that the job ends if memory is short, or if a rank is
+ * not told the number of nodes, and that ranks end if the timeout expires. With --start-only, the
+ * program ends after its start.
  *
  * On the clock: the constructor, looking up the functions, is_of_other_launch(), splitting the
  * arguments, and the calls for the locale.
