@@ -212,12 +212,12 @@ for mpi in mpich openmpi; do
 	expect odd-task 0 "../ziatest srun -N 1 -n 1 -- $odd ../guest plain" "?$within" "$other"
 	expect odd-twice 0 "../ziatest -- sh ../twice $odd ../guest plain" "$other" "$other"
 	if [ $mpi = mpich ]; then	# whose daemon has an unknown name, too
-		mkdir "$dir/renamed"
-		cp "$program" "$dir/renamed/odd"
-		cp "$dir/hydra_pmi_proxy" "$dir/renamed/spawner"
-		printf '#!/bin/sh\nexec %s/renamed/spawner "$@"\n' "$dir" >"$dir/renamed/proxy"
-		chmod +x "$dir/renamed/proxy"
-		mv "$dir/renamed/proxy" "$dir/renamed/hydra_pmi_proxy"
+		renamed=$dir/renamed
+		mkdir "$renamed"
+		cp "$program" "$renamed/odd"
+		cp "$dir/hydra_pmi_proxy" "$renamed/spawner"
+		printf '#!/bin/sh\nexec %s/spawner "$@"\n' "$renamed" >"$renamed/hydra_pmi_proxy"
+		chmod +x "$renamed/hydra_pmi_proxy"
 		expect odd-daemon 0 "../ziatest -- sh ../twice ../renamed/odd ${near#* } \
 			../guest plain" "$other" "$other"
 	fi

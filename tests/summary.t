@@ -1378,8 +1378,7 @@ class Pictures(Case):
         self.run_summarize('--pictures', 'row', 'row.csv')
         self.assertEqual(self.texts('row/nodes.svg')[-2:], labels)
 
-    def names_no_domain(self):
-        """Looks at pictures of nodes whose names are long, and differ only before the domain."""
+    def test_names_that_differ_only_before_a_long_domain(self):
         host = 'rack01-chassis02-node%d.' + 'cluster.' * 4 + 'org'
         late = dice().sample(range(1, 9), 2)
         write('far.csv', archive.ranks(1, nodes=9, ms=23000, host=host,
@@ -1396,7 +1395,6 @@ class Pictures(Case):
         texts = self.texts('long/ranks.svg')
         self.assertEqual(texts[0], 'Slow: 4 of 9 nodes, in init: %s[2,4,6,8]' % ('x' * 63))
         self.assertIn('slow: %s...%s8' % ('x' * 16, 'x' * 22), texts)
-        self.names_no_domain()
         self.assertEqual([text for text in texts if text.endswith(' s')][:3],
                          ['0 s', '100 s', '200 s'])
         self.assertIn('600.0 s', texts)
